@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * block.h - memory for bytes that wait, within one budget.
+ *
+ * Heads, bodies and queues are kept in blocks of four sizes.  All workers'
+ * blocks count against one budget (keyword `buffers`), and who asks says for
+ * what: the nearer to the end an exchange is, the deeper it may dip.
+ *
+ *	0            1/2               7/8      all
+ *	|-- HEAD ------|
+ *	|-- BODY -------------------------|
+ *	|-- PERMIT ---------------------------------|
+ *
+ * So new requests can't use up what the running ones need to end.
+ *
+ * Owner:    whoever took a block gives it back to the same struct blocks.
+ * Threads:  a struct blocks is one worker's; the budget is everybody's.
+ * Errors:   block_take() returns NULL and counts it.
+ */
+#ifndef PENSTOCK_BASE_BLOCK_H
+#define PENSTOCK_BASE_BLOCK_H
+
+#include <stdatomic.h>
+
+#include "base/slab.h"
+
+enum block_use { BLOCK_HEAD, BLOCK_BODY, BLOCK_PERMIT, BLOCK_USES };
+
+struct block_budget {
+	_Atomic uint64_t	used;		/* bytes, of all workers */
+	_Atomic uint64_t	limit;
+};
+
+struct block {
+	struct block	*next;		/* the owner's, for its queue */
+	uint32_t	 size;		/* of data[] */
+	uint32_t	 start;		/* the owner's: first byte kept */
+	uint32_t	 end;		/* the owner's: after the last */
+	uint32_t	 class;
+	uint8_t		 data[];
+};
+
+/* Bytes of a block, header included; the largest holds the largest head. */
+enum { BLOCK_CLASSES = 4 };
+#define BLOCK_SIZES	{ 1024, 4096, 16384, 66560 }
+
+struct blocks {
+	struct slab		 slabs[BLOCK_CLASSES];
+	struct block_budget	*budget;
+	_Atomic uint64_t	 used;		/* this worker's, for metrics */
+	_Atomic uint64_t	 refused;
+};
+
+void block_budget_init(struct block_budget *b, uint64_t limit);
+
+void blocks_init(struct blocks *b, struct block_budget *budget);
+void blocks_fini(struct blocks *b);
+
+/*
+ * The smallest block with room for `want` bytes, or the largest there is if
+ * that is less; empty (start == end == 0).  NULL when `use` may not have it.
+ */
+struct block *block_take(struct blocks *b, size_t want,
+    enum block_use use) MUST_USE;
+
+/* Give *block back and clear it; NULL in it is fine. */
+void block_give(struct blocks *b, struct block **block);
+
+/*
+ * Add n bytes to those in *block, in one piece: takes a first block, or a
+ * larger one in its place.  False, and nothing added, when they don't fit the
+ * largest or there is no memory.
+ */
+bool block_keep(struct blocks *b, struct block **block, const void *bytes,
+    size_t n, enum block_use use) MUST_USE;
+
+/* Would a block for `use` be refused now?  A hint: others take meanwhile. */
+bool blocks_are_short(const struct blocks *b, enum block_use use);
+
+#endif

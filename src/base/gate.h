@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gate.h - a semaphore over all workers, with a bounded, timed queue.
+ *
+ * A gate has `limit` permits.  gate_take() takes one, or joins the queue, or
+ * says why not.  A waiter is served on its own worker: its function runs from
+ * gate_serve(), which the worker calls when it gets the gate's mail.  The
+ * gate keeps no timer: a waiter whose time is up leaves with gate_leave().
+ *
+ *	            free (negative: debt)
+ *	              |
+ *	  worker 0    |    worker 1         a cache line each
+ *	 [ grants ]<--+-->[ grants ]        permits on their way to waiters
+ *	 [ count  ]       [ count  ]        waiters
+ *	 [ oldest ]       [ oldest ]        arrival of the first waiter
+ *	   waiters          waiters         list, the worker's own
+ *
+ * Taking: publish `count` and `oldest`, then try `free` once more.  Releasing:
+ * add to `free`, then look at every worker.  Both are sequentially consistent,
+ * so one of the two always sees the other: no wake-up is lost.  A permit goes
+ * to the oldest waiter, or to the releasing worker's own if that is younger by
+ * less than 5 ms (GATE_OWN_FIRST), since waking another worker costs a switch.
+ * A newcomer passes by waiters only if there is a permit for each of them.
+ *
+ * Without waiters, taking is one read-modify-write, and so is releasing.
+ *
+ * Owner:    gate_new() gives a handle; gate_free() when nobody holds or waits,
+ *           and no mail is under way: gate_is_idle().
+ * Threads:  every worker, each with its own number below `workers`; gate_set()
+ *           one at a time.
+ * Promise:  in use + free + grants = limit, always.  A waiter's function runs
+ *           at most once, on its worker, never inside gate_take() or
+ *           gate_release(), and not after gate_leave().
+ * Limits:   GATE_WORKERS workers.
+ */
+#ifndef PENSTOCK_BASE_GATE_H
+#define PENSTOCK_BASE_GATE_H
+
+#include "base/defs.h"
+#include "base/failure.h"
+#include "base/list.h"
+#include "base/mail.h"
+
+enum { GATE_WORKERS = 65 };		/* 64, and main */
+
+#define GATE_OWN_FIRST	(5 * NSEC_PER_MSEC)
+
+enum gate_result { GATE_TAKEN, GATE_WAITS, GATE_REFUSED };
+
+struct gate;
+struct gate_waiter;
+
+/*
+ * The waiter has left the queue after w->waited.  With FAIL_NONE it holds a
+ * permit; otherwise it was thrown out for that reason and holds none.
+ */
+typedef void gate_fn(struct gate_waiter *w, enum failure why);
+
+struct gate_waiter {
+	struct list	 link;		/* in its worker's queue */
+	nsec_t		 arrived;
+	nsec_t		 waited;	/* how long, when fn is called */
+	gate_fn		*fn;
+};
+
+struct gate_spec {
+	uint64_t	 limit;		/* permits; 0: no limit */
+	uint64_t	 queue;		/* most that may wait, all workers */
+	nsec_t		 queue_timeout;	/* for the prediction */
+	bool		 adaptive;	/* newest first while waits are long */
+	nsec_t		 queue_target;	/* adaptive: what counts as short */
+};
+
+/*
+ * Have `worker` run m->fn soon; called with m put nowhere else.  From the
+ * worker's own thread too: then before its next poll.
+ */
+typedef void gate_wake_fn(void *arg, unsigned worker, struct mail *m);
+
+/* A gate for workers 0 to workers - 1, whom wake(arg, ...) wakes. */
+struct gate *gate_new(const struct gate_spec *spec, unsigned workers,
+    gate_wake_fn *wake, void *arg);
+
+/* Free it; mail that is under way must never be delivered then. */
+void gate_free(struct gate **g);
+
+/* Nobody holds or waits, and no mail is under way; so gate_free() is safe. */
+bool gate_is_idle(const struct gate *g);
+
+static inline void
+gate_waiter_init(struct gate_waiter *w, gate_fn *fn)
+{
+	list_init(&w->link);
+	w->arrived = 0;
+	w->waited = 0;
+	w->fn = fn;
+}
+
+static inline bool
+gate_is_waiting(const struct gate_waiter *w)
+{
+	return !list_is_empty(&w->link);
+}
+
+/* Take a permit, or queue *w (initialised), or say in *why why not. */
+enum gate_result gate_take(struct gate *g, unsigned worker,
+    struct gate_waiter *w, nsec_t now, enum failure *why) MUST_USE;
+
+/* Take a permit without ever waiting, whoever else waits; false if none. */
+bool gate_try(struct gate *g) MUST_USE;
+
+/* Give back what gate_take(), gate_try() or a waiter's function gave. */
+void gate_release(struct gate *g, unsigned worker, nsec_t now);
+
+/* Leave the queue; does nothing if *w waits no more. */
+void gate_leave(struct gate *g, unsigned worker, struct gate_waiter *w,
+    nsec_t now);
+
+/*
+ * Change what the gate allows.  Raised: the new permits go out at once.
+ * Lowered: a debt that releases pay first.  Nobody is thrown out.
+ */
+void gate_set(struct gate *g, const struct gate_spec *spec, unsigned worker,
+    nsec_t now);
+
+/* What it feels, each a snapshot; may be off by what is under way. */
+struct gate_state {
+	uint64_t	limit;		/* 0: none */
+	uint64_t	in_use;
+	uint64_t	waiting;
+	nsec_t		wait_estimate;	/* for a newcomer; 0: unknown */
+};
+void gate_look(const struct gate *g, nsec_t now, struct gate_state *out);
+
+/*
+ * Assert the promise, with in_use permits held, and that nobody was forgotten;
+ * only while nobody else uses the gate.
+ */
+void gate_validate(const struct gate *g, uint64_t in_use);
+
+#endif

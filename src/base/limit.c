@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * limit.c - passing a limit; see limit.h.  The registry is in limits.c.
+ */
+#include "base/limit.h"
+
+#include "base/limit_own.h"
+
+static gate_fn	on_waited;
+
+static void
+count_refusal(struct limit *l, enum failure why)
+{
+	atomic_fetch_add_explicit(&l->refused[why], 1, memory_order_relaxed);
+}
+
+void
+limit_pass_init(struct limit_pass *p, struct limit *limit, uint64_t key,
+    gate_fn *waited)
+{
+	*p = (struct limit_pass){
+		.limit = limit,
+		.key = key,
+		.waited = waited,
+	};
+	keygate_waiter_init(&p->keyed, on_waited);
+}
+
+/* --- rate -------------------------------------------------------------- */
+
+nsec_t
+limit_rate(struct limit_pass *p, nsec_t now)
+{
+	struct limit *l = p->limit;
+	const struct limit_numbers *n = limit_numbers(l);
+	nsec_t wait;
+
+	ASSERT(!p->charged);
+	if (n->spec.rate == 0)
+		return 0;
+	if (n->spec.key == LIMIT_KEY_NONE) {
+		wait = bucket_take_late(&l->bucket, &n->bucket, 1,
+		    n->spec.wait, now);
+		p->charged = wait <= n->spec.wait;
+	} else {
+		wait = keybucket_take(l->keybuckets, p->key, &n->keybucket,
+		    now);
+		p->charged = wait <= n->keybucket.wait * KEYBUCKET_UNIT;
+	}
+	p->charged_by = n;
+	if (!p->charged)
+		count_refusal(l, FAIL_RATE_LIMITED);
+	return wait;
+}
+
+void
+limit_rate_undo(struct limit_pass *p)
+{
+	const struct limit_numbers *n = p->charged_by;
+
+	if (!p->charged)
+		return;
+	p->charged = false;
+	if (n->spec.key == LIMIT_KEY_NONE)
+		bucket_give_back(&p->limit->bucket, &n->bucket, 1);
+	else
+		keybucket_give_back(p->limit->keybuckets, p->key,
+		    &n->keybucket);
+}
+
+/* When there is a token for one who does not hold. */
+static nsec_t
+token_due(const struct limit_pass *p, const struct limit_numbers *n,
+    nsec_t now)
+{
+	const struct limit *l = p->limit;
+	nsec_t full_at, owed;
+
+	if (n->spec.rate == 0)
+		return 0;
+	if (n->spec.key != LIMIT_KEY_NONE)
+		return keybucket_due(l->keybuckets, p->key, &n->keybucket,
+		    now);
+	full_at = atomic_load_explicit(&l->bucket.full_at,
+	    memory_order_relaxed);
+	owed = MAX(full_at, now) - now + n->bucket.gap;
+	return owed - MIN(owed, n->bucket.depth);
+}
+
+nsec_t
+limit_retry_after(const struct limit_pass *p, nsec_t now)
+{
+	nsec_t after = token_due(p, limit_numbers(p->limit), now);
+	const struct gate *g = p->limit->gate;
+	struct gate_state s;
+
+	if (g != NULL) {
+		gate_look(g, now, &s);
+		after = MAX(after, s.wait_estimate);
+	}
+	return MAX(after, 1);
+}
+
+/* --- concurrency ------------------------------------------------------- */
+
+static enum gate_result
+enter_keyed(struct limit_pass *p, struct keygate *g,
+    const struct keygate_call *call, enum failure *why)
+{
+	enum gate_result r = keygate_take(g, call, &p->keyed, why);
+
+	if (r == GATE_REFUSED && *why == FAIL_KEYS_FULL &&
+	    limit_numbers(p->limit)->spec.allow_when_full) {
+		p->keyed.row = KEYGATE_NO_ROW;
+		return GATE_TAKEN;
+	}
+	return r;
+}
+
+enum gate_result
+limit_enter(struct limit_pass *p, unsigned worker, nsec_t now,
+    enum failure *why)
+{
+	struct limit *l = p->limit;
+	struct gate *g = l->gate;
+	struct keygate *kg = l->keygate;
+	enum gate_result r;
+
+	ASSERT(worker < l->workers && !p->inside);
+	if (g != NULL)
+		r = gate_take(g, worker, &p->waiter, now, why);
+	else if (kg != NULL)
+		r = enter_keyed(p, kg, &(struct keygate_call){
+			.key = p->key, .worker = worker, .now = now,
+		}, why);
+	else
+		return GATE_TAKEN;
+
+	p->inside = r == GATE_TAKEN;
+	p->entered = now;
+	p->worker = worker;
+	if (r == GATE_REFUSED)
+		count_refusal(l, *why);
+	return r;
+}
+
+static void
+on_waited(struct gate_waiter *w, enum failure why)
+{
+	struct limit_pass *p = container_of(w, struct limit_pass, waiter);
+	struct limit *l = p->limit;
+
+	hist_add(&l->waits[p->worker], w->waited);
+	p->inside = why == FAIL_NONE;
+	if (why != FAIL_NONE)
+		count_refusal(l, why);
+	p->waited(w, why);
+}
+
+static void
+stop_waiting(struct limit_pass *p, nsec_t now)
+{
+	struct limit *l = p->limit;
+
+	hist_add(&l->waits[p->worker], now - MIN(now, p->entered));
+	if (l->gate != NULL)
+		gate_leave(l->gate, p->worker, &p->waiter, now);
+	else
+		keygate_leave(l->keygate, p->worker, &p->keyed, now);
+}
+
+void
+limit_leave(struct limit_pass *p, unsigned worker, nsec_t now,
+    enum failure why)
+{
+	struct limit *l = p->limit;
+
+	if (gate_is_waiting(&p->waiter)) {
+		stop_waiting(p, now);
+		if (why != FAIL_NONE)
+			count_refusal(l, why);
+		return;
+	}
+	if (!p->inside)
+		return;
+	p->inside = false;
+	if (l->gate != NULL)
+		gate_release(l->gate, worker, now);
+	else if (p->keyed.row != KEYGATE_NO_ROW)
+		keygate_release(l->keygate, worker, p->keyed.row, now);
+}
+
+/* --- sessions ---------------------------------------------------------- */
+
+static bool
+begin_unkeyed(struct limit *l, uint64_t most)
+{
+	uint64_t n = atomic_load(&l->sessions);
+
+	while (n < most)
+		if (atomic_compare_exchange_weak(&l->sessions, &n, n + 1))
+			return true;
+	count_refusal(l, FAIL_CONNECTION_LIMIT);
+	return false;
+}
+
+static bool
+begin_keyed(struct limit_pass *p, const struct limit_spec *s)
+{
+	struct limit *l = p->limit;
+	struct key_bounds b = { .limit = s->connections };
+
+	switch (keytable_enter(l->keysessions, p->key, &b, &p->session_row)) {
+	case KEY_TAKEN:
+		return true;
+	case KEY_NO_ROW:
+		p->session_row = KEYGATE_NO_ROW;
+		if (s->allow_when_full)
+			return true;
+		count_refusal(l, FAIL_KEYS_FULL);
+		return false;
+	default:
+		count_refusal(l, FAIL_CONNECTION_LIMIT);
+		return false;
+	}
+}
+
+bool
+limit_session_begin(struct limit_pass *p)
+{
+	const struct limit_spec *s = &limit_numbers(p->limit)->spec;
+
+	ASSERT(!p->session);
+	if (s->connections == 0)
+		return true;
+	p->session = s->key == LIMIT_KEY_NONE ?
+	    begin_unkeyed(p->limit, s->connections) : begin_keyed(p, s);
+	return p->session;
+}
+
+void
+limit_session_end(struct limit_pass *p)
+{
+	struct limit *l = p->limit;
+
+	if (!p->session)
+		return;
+	p->session = false;
+	if (limit_numbers(l)->spec.key == LIMIT_KEY_NONE)
+		atomic_fetch_sub(&l->sessions, 1);
+	else if (p->session_row != KEYGATE_NO_ROW)
+		keytable_leave(l->keysessions, p->session_row);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * limit.h - a named limit: a gate, a bucket, or both; plain or by key.
+ *
+ * Limits live by name in a registry outside the configuration, so that a
+ * reload changes their numbers and keeps their counts.  The configuration
+ * asks for each with limits_get() and holds a reference while it is in use;
+ * whoever has a pass holds the configuration.
+ *
+ * An exchange passes a limit in two steps: limit_rate() for its bucket, which
+ * may be undone with limit_rate_undo(), and limit_enter() for its gate, which
+ * limit_leave() ends.  Limits are passed in order of `rank`, and one waits at
+ * each while holding only lower ones; that excludes deadlock.
+ *
+ * Owner:    the registry; limits_get() adds a reference, limit_unref() ends it.
+ * Threads:  limits_get(): main's only; the rest: any worker, with its own
+ *           number, below the `workers` that limits_new() was told.  A pass is
+ *           one worker's.
+ * Limits:   a keyed limit's tables have a fixed size (`keys`), allocated when
+ *           the limit is made; see limit_memory().
+ */
+#ifndef PENSTOCK_BASE_LIMIT_H
+#define PENSTOCK_BASE_LIMIT_H
+
+#include <stdatomic.h>
+
+#include "base/choice.h"
+#include "base/gate.h"
+#include "base/hist.h"
+#include "base/keygate.h"
+
+/* enum limit_key is in choice.h. */
+
+/* Where it is first attached; keyed limits rank before all others. */
+enum limit_site { LIMIT_AT_UPSTREAM, LIMIT_AT_ROUTE, LIMIT_AT_LISTENER };
+
+struct limit_spec {
+	const char	*name;
+	enum limit_key	 key;
+	uint64_t	 rate;		/* tokens per rate_span; 0: no bucket */
+	nsec_t		 rate_span;	/* 1 s, 1 min or 1 h */
+	uint64_t	 burst;		/* bucket_spec_fits() */
+	nsec_t		 wait;		/* longest hold for a token */
+	struct gate_spec gate;		/* per key; limit 0: no gate */
+	uint64_t	 connections;	/* sessions per key; 0: any */
+	uint64_t	 keys;		/* rows of the tables */
+	bool		 allow_when_full; /* table_full = allow */
+};
+
+struct limits;
+struct limit;
+struct limit_numbers;
+
+/* What one exchange (or session) has to do with one limit. */
+struct limit_pass {
+	struct limit		*limit;
+	uint64_t		 key;		/* hash; 0 for unkeyed */
+	union {
+		struct gate_waiter	 waiter;
+		struct keygate_waiter	 keyed;	/* begins with a waiter */
+	};
+	gate_fn			*waited;
+	nsec_t			 entered;	/* when the wait began */
+	unsigned		 worker;	/* whose wait it is */
+	uint32_t		 session_row;	/* of the keyed sessions */
+	bool			 charged;	/* a token was taken */
+	bool			 inside;	/* a permit is held */
+	bool			 session;	/* a session is counted */
+	const struct limit_numbers *charged_by;
+	void			*owner;		/* the caller's, untouched */
+};
+
+/* A registry for workers 0 to workers - 1, main's included. */
+struct limits *limits_new(unsigned workers, gate_wake_fn *wake, void *arg);
+
+/* Free it and every limit, with no regard to references. */
+void limits_free(struct limits **l);
+
+/*
+ * The limit of that name with these numbers: the one there is, changed, or a
+ * new one; also new when `key` or `keys` changed, the old one living on until
+ * its last holder has gone.  Adds a reference.
+ */
+struct limit *limits_get(struct limits *l, const struct limit_spec *spec,
+    enum limit_site site, unsigned worker, nsec_t now);
+
+/* End a reference and set *limit to NULL; does nothing if it is NULL. */
+void limit_unref(struct limits *l, struct limit **limit);
+
+/* Orders limits: pass lower first.  Never equal for two limits. */
+uint32_t limit_rank(const struct limit *limit);
+
+/* Its numbers now; they stay valid, though not current, as long as it. */
+const struct limit_spec *limit_spec(const struct limit *limit);
+
+/* Bytes that the tables of such a limit take, with one worker. */
+size_t limit_memory(const struct limit_spec *spec);
+
+/* The key of a client's address: IPv4 whole, IPv6 by /64; secretly seeded. */
+struct addr;
+uint64_t limit_key_of(const struct limits *l, const struct limit *limit,
+    const struct addr *client);
+
+/* Set *p up for `limit`, of p->owner = NULL; waited: see limit_enter(). */
+void limit_pass_init(struct limit_pass *p, struct limit *limit, uint64_t key,
+    gate_fn *waited);
+
+/*
+ * Take a token.  0: taken (or no bucket).  Otherwise the time after which it
+ * would be due: up to the spec's `wait` the token is taken all the same
+ * (p->charged) and the caller holds the exchange that long; beyond it none
+ * is, and the exchange is refused with that as its Retry-After.
+ */
+nsec_t limit_rate(struct limit_pass *p, nsec_t now) MUST_USE;
+
+/* Give the token back, if one was taken. */
+void limit_rate_undo(struct limit_pass *p);
+
+/*
+ * Take a permit.  GATE_TAKEN (also when there is no gate), GATE_WAITS: the
+ * pass's function is called later, as in gate.h, with &p->waiter; then
+ * p->inside says whether it has the permit.  GATE_REFUSED with *why.
+ */
+enum gate_result limit_enter(struct limit_pass *p, unsigned worker,
+    nsec_t now, enum failure *why) MUST_USE;
+
+/*
+ * Stop waiting, or give the permit back, whichever is true; nothing if
+ * neither.  `why` is what the wait ended with (FAIL_QUEUE_TIMEOUT, ...) or
+ * FAIL_NONE; it is counted.
+ */
+void limit_leave(struct limit_pass *p, unsigned worker, nsec_t now,
+    enum failure why);
+
+/* A session of this key begins, or not: the `connections` of the spec. */
+bool limit_session_begin(struct limit_pass *p) MUST_USE;
+
+/* It ends; does nothing if none has begun. */
+void limit_session_end(struct limit_pass *p);
+
+/*
+ * After how long a refused client may come again, at least 1 ns: when a token
+ * is due and, for an unkeyed gate with history, a place in it is likely.
+ */
+nsec_t limit_retry_after(const struct limit_pass *p, nsec_t now);
+
+/* One line of the metrics. */
+struct limit_state {
+	const char		*name;
+	struct gate_state	 gate;		/* keyed: sums, limit a key's */
+	const uint64_t		*refused;	/* FAIL_COUNT of them */
+	const struct hist	*waits;		/* of those who waited */
+};
+typedef void limit_look_fn(void *arg, const struct limit_state *s);
+
+/* Call fn for each limit in use; not for one that a newer has replaced. */
+void limits_look(struct limits *l, nsec_t now, limit_look_fn *fn, void *arg);
+
+#endif

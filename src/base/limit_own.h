@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * limit_own.h - what a limit consists of; for limit.c and limits.c alone.
+ *
+ * Numbers never change once they are published: a reload publishes others,
+ * and the old ones are kept, so a worker in the middle of reading finds them
+ * consistent.  Parts are made when a spec first asks for them and stay.
+ */
+#ifndef PENSTOCK_BASE_LIMIT_OWN_H
+#define PENSTOCK_BASE_LIMIT_OWN_H
+
+#include <stdatomic.h>
+
+#include "base/bucket.h"
+#include "base/keybucket.h"
+#include "base/keytable.h"
+#include "base/limit.h"
+#include "base/list.h"
+
+struct limit_numbers {
+	struct limit_spec	 spec;
+	struct bucket_spec	 bucket;	/* unkeyed, with a rate */
+	struct keybucket_spec	 keybucket;	/* keyed, with a rate */
+	struct limit_numbers	*before;
+};
+
+struct limit {
+	_Alignas(CACHE_LINE) struct bucket bucket;
+	_Alignas(CACHE_LINE) _Atomic uint64_t sessions;	/* unkeyed */
+
+	_Alignas(CACHE_LINE) _Atomic(struct limit_numbers *) numbers;
+	_Atomic(struct gate *)	 gate;		/* NULL: never had one */
+	_Atomic(struct keygate *) keygate;
+	_Atomic(struct keybuckets *) keybuckets;
+	_Atomic(struct keytable *) keysessions;
+	char			*name;
+	uint32_t		 rank;
+	bool			 replaced;	/* by one with another key */
+	struct list		 link;		/* of the registry */
+	_Atomic uint64_t	 refs;
+	_Atomic uint64_t	 refused[FAIL_COUNT];
+	unsigned		 workers;
+	struct hist		 waits[];	/* one a worker */
+};
+
+static inline const struct limit_numbers *
+limit_numbers(const struct limit *l)
+{
+	return atomic_load_explicit(&l->numbers, memory_order_acquire);
+}
+
+#endif

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * limits.c - the registry of limits; see limit.h.
+ *
+ * A lock guards the list: main changes it in a reload while another worker
+ * walks it for the metrics.  Passing a limit does not touch it.
+ *
+ * A limit without references may still have mail under way to a worker, about
+ * a permit that nobody waits for any more; so it is freed by the first look
+ * at the list that finds it idle.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/addr.h"
+#include "base/limit_own.h"
+#include "base/random.h"
+#include "base/siphash.h"
+
+enum { RANK_BITS = 28 };		/* for the number within a class */
+
+struct limits {
+	pthread_mutex_t	 lock;
+	struct list	 all;
+	uint32_t	 made;
+	unsigned	 workers;
+	gate_wake_fn	*wake;
+	void		*arg;
+	uint8_t		 secret[SIPHASH_KEY];
+};
+
+static struct limit *
+limit_at(const struct list *link)
+{
+	return container_of(link, struct limit, link);
+}
+
+struct limits *
+limits_new(unsigned workers, gate_wake_fn *wake, void *arg)
+{
+	struct limits *r = xcalloc(1, sizeof *r);
+
+	ASSERT(workers >= 1 && workers <= GATE_WORKERS);
+	pthread_mutex_init(&r->lock, NULL);
+	list_init(&r->all);
+	r->workers = workers;
+	r->wake = wake;
+	r->arg = arg;
+	random_fill(r->secret, sizeof r->secret);
+	return r;
+}
+
+static void
+limit_free(struct limit *l)
+{
+	struct limit_numbers *n = l->numbers;
+	struct gate *g = l->gate;
+	struct keygate *kg = l->keygate;
+	struct keybuckets *kb = l->keybuckets;
+	struct keytable *ks = l->keysessions;
+
+	list_remove(&l->link);
+	while (n != NULL) {
+		struct limit_numbers *before = n->before;
+
+		free(n);
+		n = before;
+	}
+	gate_free(&g);
+	keygate_free(&kg);
+	keybuckets_free(&kb);
+	keytable_free(&ks);
+	free(l->name);
+	free(l);
+}
+
+void
+limits_free(struct limits **l)
+{
+	if (*l == NULL)
+		return;
+	LIST_FOR_EACH(link, &(*l)->all)
+		limit_free(limit_at(link));
+	pthread_mutex_destroy(&(*l)->lock);
+	free(*l);
+	*l = NULL;
+}
+
+static bool
+is_idle(const struct limit *l)
+{
+	return (l->gate == NULL || gate_is_idle(l->gate)) &&
+	    (l->keygate == NULL || keygate_is_idle(l->keygate));
+}
+
+/* Under the lock. */
+static void
+free_unused(struct limits *r)
+{
+	LIST_FOR_EACH(link, &r->all) {
+		struct limit *l = limit_at(link);
+
+		if (atomic_load(&l->refs) == 0 && is_idle(l))
+			limit_free(l);
+	}
+}
+
+/* --- making and changing ----------------------------------------------- */
+
+static uint64_t
+rows_for(const struct limit_spec *spec)
+{
+	return MIN(MAX(spec->keys, 1), KEYTABLE_MAX_ROWS);
+}
+
+/* What this spec asks for and no earlier one did. */
+static void
+make_parts(struct limits *r, struct limit *l, const struct limit_spec *spec)
+{
+	bool keyed = spec->key != LIMIT_KEY_NONE;
+	uint64_t rows = rows_for(spec);
+
+	if (spec->gate.limit != 0 && !keyed && l->gate == NULL)
+		l->gate = gate_new(&spec->gate, r->workers, r->wake, r->arg);
+	if (!keyed)
+		return;
+	if (spec->gate.limit != 0 && l->keygate == NULL)
+		l->keygate = keygate_new(&spec->gate, rows, r->workers,
+		    r->wake, r->arg);
+	if (spec->rate != 0 && l->keybuckets == NULL)
+		l->keybuckets = keybuckets_new(rows);
+	if (spec->connections != 0 && l->keysessions == NULL)
+		l->keysessions = keytable_new(rows);
+}
+
+/* After the parts, so that who sees the numbers sees these. */
+static void
+publish(struct limit *l, const struct limit_spec *spec)
+{
+	struct limit_numbers *n = xcalloc(1, sizeof *n);
+
+	n->spec = *spec;
+	n->spec.name = l->name;
+	n->before = l->numbers;
+	if (spec->rate != 0 && spec->key == LIMIT_KEY_NONE)
+		bucket_spec_init(&n->bucket, spec->rate, spec->rate_span,
+		    spec->burst);
+	else if (spec->rate != 0)
+		keybucket_spec_init(&n->keybucket, spec->rate,
+		    spec->rate_span, spec->burst, spec->wait);
+	atomic_store_explicit(&l->numbers, n, memory_order_release);
+}
+
+static uint32_t
+rank_of(const struct limits *r, const struct limit_spec *spec,
+    enum limit_site site)
+{
+	uint32_t class = spec->key != LIMIT_KEY_NONE ? 0 : 1 + (uint32_t)site;
+
+	ASSERT(r->made < UINT32_C(1) << RANK_BITS);
+	return class << RANK_BITS | r->made;
+}
+
+static struct limit *
+limit_new(struct limits *r, const struct limit_spec *spec,
+    enum limit_site site)
+{
+	struct limit *l = xcalloc_lines(sizeof *l +
+	    r->workers * sizeof l->waits[0]);
+
+	l->name = xstrdup(spec->name);
+	l->workers = r->workers;
+	l->rank = rank_of(r, spec, site);
+	r->made++;
+	make_parts(r, l, spec);
+	publish(l, spec);
+	list_add_last(&r->all, &l->link);
+	return l;
+}
+
+static bool
+is_same_gate(const struct gate_spec *a, const struct gate_spec *b)
+{
+	return a->limit == b->limit && a->queue == b->queue &&
+	    a->queue_timeout == b->queue_timeout &&
+	    a->adaptive == b->adaptive && a->queue_target == b->queue_target;
+}
+
+static bool
+is_same(const struct limit_spec *a, const struct limit_spec *b)
+{
+	return a->rate == b->rate && a->rate_span == b->rate_span &&
+	    a->burst == b->burst && a->wait == b->wait &&
+	    a->connections == b->connections &&
+	    a->allow_when_full == b->allow_when_full &&
+	    is_same_gate(&a->gate, &b->gate);
+}
+
+static void
+limit_change(struct limits *r, struct limit *l, const struct limit_spec *spec,
+    unsigned worker, nsec_t now)
+{
+	const struct limit_spec *was = limit_spec(l);
+
+	if (is_same(was, spec))
+		return;
+	make_parts(r, l, spec);
+	publish(l, spec);
+	if (is_same_gate(&was->gate, &spec->gate))
+		return;
+	if (l->gate != NULL)
+		gate_set(l->gate, &spec->gate, worker, now);
+	if (l->keygate != NULL)
+		keygate_set(l->keygate, &spec->gate, now);
+}
+
+static bool
+has_same_key(const struct limit_spec *a, const struct limit_spec *b)
+{
+	return a->key == b->key &&
+	    (a->key == LIMIT_KEY_NONE || rows_for(a) == rows_for(b));
+}
+
+/* The limit of that name whose counts can be kept; NULL: none. */
+static struct limit *
+find(struct limits *r, const struct limit_spec *spec)
+{
+	LIST_FOR_EACH(link, &r->all) {
+		struct limit *l = limit_at(link);
+
+		if (l->replaced || strcmp(l->name, spec->name) != 0)
+			continue;
+		if (atomic_load(&l->refs) != 0 &&
+		    has_same_key(limit_spec(l), spec))
+			return l;
+		l->replaced = true;
+	}
+	return NULL;
+}
+
+struct limit *
+limits_get(struct limits *r, const struct limit_spec *spec,
+    enum limit_site site, unsigned worker, nsec_t now)
+{
+	struct limit *l;
+
+	ASSERT(worker < r->workers);
+	pthread_mutex_lock(&r->lock);
+	free_unused(r);
+	l = find(r, spec);
+	if (l == NULL)
+		l = limit_new(r, spec, site);
+	else
+		limit_change(r, l, spec, worker, now);
+	atomic_fetch_add(&l->refs, 1);
+	pthread_mutex_unlock(&r->lock);
+	return l;
+}
+
+void
+limit_unref(struct limits *r, struct limit **limit)
+{
+	struct limit *l = *limit;
+
+	if (l == NULL)
+		return;
+	*limit = NULL;
+	ASSERT(atomic_load(&l->refs) != 0);
+	if (atomic_fetch_sub(&l->refs, 1) != 1)
+		return;
+	/* From here on another may have freed it. */
+	pthread_mutex_lock(&r->lock);
+	free_unused(r);
+	pthread_mutex_unlock(&r->lock);
+}
+
+/* --- asking ------------------------------------------------------------ */
+
+uint32_t
+limit_rank(const struct limit *limit)
+{
+	return limit->rank;
+}
+
+const struct limit_spec *
+limit_spec(const struct limit *limit)
+{
+	return &limit_numbers(limit)->spec;
+}
+
+size_t
+limit_memory(const struct limit_spec *spec)
+{
+	uint64_t rows = rows_for(spec);
+	size_t n = 0;
+
+	if (spec->key == LIMIT_KEY_NONE)
+		return 0;
+	if (spec->gate.limit != 0)
+		n += keygate_memory(rows, 1);
+	if (spec->rate != 0)
+		n += keybuckets_memory(rows);
+	if (spec->connections != 0)
+		n += keytable_memory(rows);
+	return n;
+}
+
+/* IPv6 by /64: whoever has one address there has them all. */
+uint64_t
+limit_key_of(const struct limits *r, const struct limit *limit,
+    const struct addr *client)
+{
+	uint8_t text[9] = { client->family };
+	uint64_t key;
+
+	if (limit_spec(limit)->key == LIMIT_KEY_NONE)
+		return 0;
+	if (client->family == ADDR_IP4)
+		memcpy(text + 1, client->ip, 4);
+	else if (client->family == ADDR_IP6)
+		memcpy(text + 1, client->ip, 8);
+	key = siphash(r->secret, text, sizeof text);
+	return MAX(key, 1);
+}
+
+static void
+look_at(const struct limit *l, nsec_t now, limit_look_fn *fn, void *arg)
+{
+	struct hist waits = { .sum = 0 };
+	uint64_t refused[FAIL_COUNT];
+	struct limit_state s = {
+		.name = l->name, .refused = refused, .waits = &waits,
+	};
+
+	for (int i = 0; i < FAIL_COUNT; i++)
+		refused[i] = atomic_load_explicit(&l->refused[i],
+		    memory_order_relaxed);
+	for (unsigned i = 0; i < l->workers; i++)
+		hist_merge(&waits, &l->waits[i]);
+	if (l->gate != NULL)
+		gate_look(l->gate, now, &s.gate);
+	else if (l->keygate != NULL)
+		keygate_look(l->keygate, &s.gate);
+	fn(arg, &s);
+}
+
+void
+limits_look(struct limits *r, nsec_t now, limit_look_fn *fn, void *arg)
+{
+	pthread_mutex_lock(&r->lock);
+	LIST_FOR_EACH(link, &r->all) {
+		const struct limit *l = limit_at(link);
+
+		if (!l->replaced && atomic_load(&l->refs) != 0)
+			look_at(l, now, fn, arg);
+	}
+	pthread_mutex_unlock(&r->lock);
+}

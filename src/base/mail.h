@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mail.h - a mailbox: calls that other threads ask one thread to make.
+ *
+ * A struct mail is embedded in whatever it is about, so putting it can't
+ * fail.  Putting mail that is in a box already does nothing: it says "look
+ * at this", not how often.  The owner of the box empties it with
+ * mailbox_run(), which calls each mail once, oldest first; mail that is put
+ * while it runs stays for the next time.
+ *
+ * Owner:    the box: its one reading thread.  A mail must outlive its call.
+ * Threads:  mailbox_put() any; mailbox_run() the owner's only.
+ * Promise:  whatever was written before mailbox_put() is seen by the call.
+ */
+#ifndef PENSTOCK_BASE_MAIL_H
+#define PENSTOCK_BASE_MAIL_H
+
+#include <stdatomic.h>
+
+#include "base/defs.h"
+
+struct mail;
+
+typedef void mail_fn(struct mail *m);
+
+struct mail {
+	struct mail	*next;
+	mail_fn		*fn;
+	atomic_bool	 put;		/* is in a box */
+};
+
+struct mailbox {
+	_Atomic(struct mail *) last;	/* newest first, turned when read */
+};
+
+static inline void
+mail_init(struct mail *m, mail_fn *fn)
+{
+	m->next = NULL;
+	m->fn = fn;
+	atomic_init(&m->put, false);
+}
+
+static inline void
+mailbox_init(struct mailbox *box)
+{
+	atomic_init(&box->last, NULL);
+}
+
+/* True if the box was empty before, so that its owner needs waking. */
+bool mailbox_put(struct mailbox *box, struct mail *m);
+
+/*
+ * Take all mail out, oldest first, linked by `next`.  It counts as put until
+ * mail_call().
+ */
+struct mail *mailbox_take(struct mailbox *box);
+
+/* Call one that was taken; it may be put again from then on. */
+static inline void
+mail_call(struct mail *m)
+{
+	/* Cleared first: what is put during the call comes again. */
+	atomic_exchange(&m->put, false);
+	m->fn(m);
+}
+
+/* Make the calls; the number made. */
+size_t mailbox_run(struct mailbox *box);
+
+#endif

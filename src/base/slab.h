@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * slab.h - bounded pools of objects of one size.
+ *
+ * A slab grows in pieces of 64 KiB (or one object, if that is larger) up to
+ * its bound, and keeps what it has: after the first rush nothing is
+ * allocated.  Objects given back are handed out again newest first, which is
+ * where the cache still is.
+ *
+ * Owner:    the caller, who embeds the struct; slab_fini() frees the pieces
+ *           and asserts that every object came back.
+ * Threads:  one.
+ * Errors:   slab_take() returns NULL at the bound, or without memory, and
+ *           counts it in `refused`.
+ */
+#ifndef PENSTOCK_BASE_SLAB_H
+#define PENSTOCK_BASE_SLAB_H
+
+#include "base/defs.h"
+
+struct slab_piece;
+struct slab_free;
+
+struct slab {
+	struct slab_free	*free;
+	struct slab_piece	*pieces;
+	size_t			 size;		/* of an object, rounded up */
+	size_t			 max;		/* objects */
+	size_t			 total;		/* objects in pieces */
+	size_t			 in_use;
+	size_t			 peak;		/* most in use ever */
+	uint64_t		 refused;
+};
+
+/* Objects of `size` bytes, aligned to 16, at most `max` of them. */
+void slab_init(struct slab *s, size_t size, size_t max);
+void slab_fini(struct slab *s);
+
+/* An object whose bytes are undefined, or NULL. */
+void *slab_take(struct slab *s) MUST_USE;
+void slab_give(struct slab *s, void *object);
+
+#endif

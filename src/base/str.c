@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * str.c - slices and the builder of text; see str.h.
+ */
+#include "base/str.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* --- slices ------------------------------------------------------------- */
+
+bool
+str_equal_nocase(struct str a, struct str b)
+{
+	if (a.len != b.len)
+		return false;
+	for (size_t i = 0; i < a.len; i++)
+		if (str_fold(a.at[i]) != str_fold(b.at[i]))
+			return false;
+	return true;
+}
+
+int
+str_compare(struct str a, struct str b)
+{
+	size_t n = MIN(a.len, b.len);
+	int order = n == 0 ? 0 : memcmp(a.at, b.at, n);
+
+	return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+bool
+str_starts(struct str s, struct str part)
+{
+	return s.len >= part.len && str_equal(str_head(s, part.len), part);
+}
+
+bool
+str_ends(struct str s, struct str part)
+{
+	return s.len >= part.len &&
+	    str_equal(str_skip(s, s.len - part.len), part);
+}
+
+bool
+str_starts_nocase(struct str s, struct str part)
+{
+	return s.len >= part.len &&
+	    str_equal_nocase(str_head(s, part.len), part);
+}
+
+bool
+str_ends_nocase(struct str s, struct str part)
+{
+	return s.len >= part.len &&
+	    str_equal_nocase(str_skip(s, s.len - part.len), part);
+}
+
+size_t
+str_find(struct str s, char c)
+{
+	const char *p = s.len == 0 ? NULL : memchr(s.at, c, s.len);
+
+	return p == NULL ? s.len : (size_t)(p - s.at);
+}
+
+size_t
+str_find_last(struct str s, char c)
+{
+	const char *p = s.len == 0 ? NULL : memrchr(s.at, c, s.len);
+
+	return p == NULL ? s.len : (size_t)(p - s.at);
+}
+
+static bool
+is_space(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+struct str
+str_trim(struct str s)
+{
+	while (s.len > 0 && is_space(s.at[s.len - 1]))
+		s.len--;
+	while (s.len > 0 && is_space(s.at[0]))
+		s = str_skip(s, 1);
+	return s;
+}
+
+bool
+str_split(struct str *rest, char sep, struct str *piece)
+{
+	if (rest->at == NULL)
+		return false;
+
+	size_t n = str_find(*rest, sep);
+	*piece = str_make(rest->at, n);
+	*rest = n == rest->len ? str_make(NULL, 0) : str_skip(*rest, n + 1);
+	return true;
+}
+
+bool
+str_number(struct str s, uint64_t *value)
+{
+	uint64_t v = 0;
+
+	if (s.len == 0)
+		return false;
+	for (size_t i = 0; i < s.len; i++) {
+		unsigned digit = (unsigned char)s.at[i] - (unsigned)'0';
+
+		if (digit > 9 || __builtin_mul_overflow(v, 10, &v) ||
+		    __builtin_add_overflow(v, digit, &v))
+			return false;
+	}
+	*value = v;
+	return true;
+}
+
+/* The value of a hexadecimal digit, or 16. */
+static unsigned
+hex_digit(char c)
+{
+	c = str_fold(c);
+	if (c >= '0' && c <= '9')
+		return (unsigned)(c - '0');
+	return c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 16;
+}
+
+bool
+str_hex(struct str s, uint64_t *value)
+{
+	uint64_t v = 0;
+
+	if (s.len == 0)
+		return false;
+	for (size_t i = 0; i < s.len; i++) {
+		unsigned digit = hex_digit(s.at[i]);
+
+		if (digit > 15 || v >> 60 != 0)
+			return false;
+		v = v << 4 | digit;
+	}
+	*value = v;
+	return true;
+}
+
+size_t
+str_utf8(struct str s, uint32_t *c)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	unsigned char lead = (unsigned char)s.at[0];
+	size_t n = lead >= 0xf8 ? 0 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 :
+	    lead >= 0xc0 ? 2 : 0;
+
+	*c = lead;
+	if (lead < 0x80)
+		return 1;
+	if (n == 0 || n > s.len)
+		return 0;
+	*c = lead & (0x7fu >> n);
+	for (size_t i = 1; i < n; i++) {
+		unsigned char next = (unsigned char)s.at[i];
+
+		if ((next & 0xc0) != 0x80)
+			return 0;
+		*c = *c << 6 | (next & 0x3f);
+	}
+	if (*c < least[n] || *c > 0x10ffff || (*c >= 0xd800 && *c <= 0xdfff))
+		return 0;
+	return n;
+}
+
+/* --- the builder -------------------------------------------------------- */
+
+static const char hex_digits[] = "0123456789abcdef";
+
+enum { NUMBER_MAX = 20 };		/* digits of 2^64 - 1 */
+
+/* The digits of v at the end of `digits`; how many. */
+static unsigned
+to_digits(char digits[NUMBER_MAX], uint64_t v)
+{
+	unsigned n = 0;
+
+	do {
+		digits[NUMBER_MAX - ++n] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v != 0);
+	return n;
+}
+
+void
+out_number(struct out *o, uint64_t value)
+{
+	out_padded(o, value, 1);
+}
+
+void
+out_padded(struct out *o, uint64_t value, unsigned digits)
+{
+	char text[NUMBER_MAX];
+	unsigned n = to_digits(text, value);
+
+	ASSERT(digits <= NUMBER_MAX);
+	while (n < digits)
+		text[NUMBER_MAX - ++n] = '0';
+	out_add(o, text + NUMBER_MAX - n, n);
+}
+
+void
+out_hex(struct out *o, uint64_t value)
+{
+	char text[16];
+	unsigned n = 0;
+
+	do {
+		text[sizeof text - ++n] = hex_digits[value & 15];
+		value >>= 4;
+	} while (value != 0);
+	out_add(o, text + sizeof text - n, n);
+}
+
+void
+out_decimal(struct out *o, uint64_t value, unsigned places)
+{
+	char text[NUMBER_MAX + 1];
+	struct out number;
+	uint64_t unit = 1;
+
+	ASSERT(places <= 18);
+	for (unsigned i = 0; i < places; i++)
+		unit *= 10;
+
+	/* Built aside, so that it is added whole or not at all. */
+	out_init(&number, text, sizeof text);
+	out_number(&number, value / unit);
+	if (places > 0) {
+		out_char(&number, '.');
+		out_padded(&number, value % unit, places);
+	}
+	out_str(o, out_text(&number));
+}
+
+void
+out_printf(struct out *o, const char *fmt, ...)
+{
+	size_t room = o->room - o->len;
+	va_list ap;
+
+	/* vsnprintf() writes a NUL as well, so an exact fit is no fit. */
+	va_start(ap, fmt);
+	int n = vsnprintf(room == 0 ? NULL : o->mem + o->len, room, fmt, ap);
+	va_end(ap);
+	bool fits = n >= 0 && (size_t)n < room;
+	if (n != 0)
+		(void)out_take(o, fits ? (size_t)n : SIZE_MAX);
+}
+
+/* --- escaping ----------------------------------------------------------- */
+
+static void
+add_unicode(struct out *o, uint32_t c)
+{
+	char text[6] = { '\\', 'u', hex_digits[c >> 12 & 15],
+	    hex_digits[c >> 8 & 15], hex_digits[c >> 4 & 15],
+	    hex_digits[c & 15] };
+
+	out_add(o, text, sizeof text);
+}
+
+/* Escape the character in front of s; how many bytes it took. */
+static size_t
+add_json_char(struct out *o, struct str s)
+{
+	uint32_t c;
+	size_t n = str_utf8(s, &c);
+
+	if (n == 0) {
+		add_unicode(o, (unsigned char)s.at[0]);
+		return 1;
+	}
+	if (c == '"' || c == '\\') {
+		out_char(o, '\\');
+		out_char(o, (char)c);
+	} else if (c < 0xa0 || c == 0x2028 || c == 0x2029) {
+		/* C1 controls and separators are line ends to some readers. */
+		add_unicode(o, c);
+	} else {
+		out_add(o, s.at, n);
+	}
+	return n;
+}
+
+static bool
+is_plain(char c)
+{
+	return c >= ' ' && c <= '~' && c != '"' && c != '\\';
+}
+
+void
+out_json(struct out *o, struct str s)
+{
+	size_t mark = o->len;
+
+	out_char(o, '"');
+	while (s.len > 0) {
+		size_t n = 0;
+
+		while (n < s.len && is_plain(s.at[n]))
+			n++;
+		out_add(o, s.at, n);
+		s = str_skip(s, n);
+		if (s.len > 0)
+			s = str_skip(s, add_json_char(o, s));
+	}
+	out_char(o, '"');
+	if (out_is_full(o))
+		o->room = o->len = mark;
+}
+
+void
+out_escaped(struct out *o, struct str s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		unsigned char c = (unsigned char)s.at[i];
+		char hex[] = { '\\', 'x', hex_digits[c >> 4],
+		    hex_digits[c & 15] };
+
+		if (c == '\\')
+			out_add(o, "\\\\", 2);
+		else if (c >= ' ' && c <= '~')
+			out_char(o, (char)c);
+		else
+			out_add(o, hex, sizeof hex);
+	}
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * admin.h - the admin listener: what operators and their tools read.
+ *
+ *	/metrics	Prometheus text
+ *	/healthz	200 as long as the process is alive
+ *	/readyz		200 while it accepts clients, 503 while it drains
+ *
+ * It runs on main's loop with memory of its own, so it answers while every
+ * worker is saturated, and no limit applies to it.
+ *
+ * Owner:    admin_start() gives a handle.
+ * Threads:  main's.
+ * Limits:   ADMIN_CLIENTS connections; others wait.
+ */
+#ifndef PENSTOCK_DAEMON_ADMIN_H
+#define PENSTOCK_DAEMON_ADMIN_H
+
+#include "base/metric.h"
+#include "net/loop.h"
+
+struct admin;
+
+enum { ADMIN_CLIENTS = 64 };
+
+struct admin_opts {
+	struct loop	*loop;
+	/* Write /metrics. */
+	void		(*metrics)(void *arg, struct metrics *m);
+	/* Are clients accepted? */
+	bool		(*is_ready)(void *arg);
+	void		*arg;
+};
+
+struct admin *admin_start(const struct admin_opts *opts);
+
+/* Serve on a listening socket; false without memory. */
+bool admin_listen(struct admin *a, int fd) MUST_USE;
+
+/* Close everything at once. */
+void admin_stop(struct admin **a);
+
+#endif

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * master.c - the life of the process; see master.h.
+ */
+#include "daemon/master.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log_writer.h"
+#include "base/random.h"
+#include "daemon/admin.h"
+#include "daemon/crew.h"
+#include "daemon/metrics.h"
+#include "daemon/names.h"
+#include "daemon/privs.h"
+#include "daemon/sockets.h"
+#include "net/loop.h"
+#include "net/resolver.h"
+#include "proxy/setup.h"
+#include "proxy/shared.h"
+
+/* Main's own memory: pages for operators, whatever workers use. */
+enum { ADMIN_MEMORY = 64 * 1024 * 1024, LOG_RING = 1024 * 1024 };
+
+enum state { STARTING, SERVING, DRAINING };
+
+struct master {
+	const struct config	*config;
+	const char		*file;
+	enum state		 state;
+	struct shared		 shared;
+	char			 name[24];	/* shared.name, if made up */
+	struct loop		*loop;
+	struct block_budget	 budget;
+	struct blocks		 blocks;
+	struct sockets		*sockets;
+	struct log_writer	*access_log;
+	struct hosts		*hosts;
+	char			*nameservers;	/* text; or NULL */
+	struct resolver		*resolver;
+	struct resolver_stats	 resolver_stats;
+	struct setup		*setup;
+	struct names		*names;
+	struct admin		*admin;
+	struct crew		*crew;
+	int			 signals;	/* signalfd */
+	struct watch		 on_signals;
+	double			 started;
+};
+
+static watch_fn	on_signal;
+
+/* --- what there will be ------------------------------------------------ */
+
+static unsigned
+worker_count(const struct config *c)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (c->penstock.workers != 0)
+		return (unsigned)c->penstock.workers;
+	return (unsigned)MIN(MAX(cpus, 1), 64);
+}
+
+static double
+wall_seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* A name that no other proxy has, and that tells nobody who we are. */
+static void
+choose_name(struct master *m)
+{
+	uint32_t random;
+
+	m->shared.name = m->config->penstock.name;
+	if (strcmp(m->shared.name, "auto") != 0)
+		return;
+	random_fill(&random, sizeof random);
+	snprintf(m->name, sizeof m->name, "penstock-%08x", random);
+	m->shared.name = m->name;
+}
+
+static char *
+nameservers_text(const struct config *c)
+{
+	const struct conf_addrs *servers = &c->penstock.nameservers;
+	char *text;
+	struct out o;
+
+	if (servers->count == 0)
+		return NULL;
+	text = xcalloc(servers->count, ADDR_TEXT);
+	out_init(&o, text, servers->count * ADDR_TEXT);
+	for (size_t i = 0; i < servers->count; i++) {
+		char one[ADDR_TEXT];
+
+		if (i > 0)
+			out_char(&o, ',');
+		out_put(&o, addr_print(&servers->at[i], one, sizeof one));
+	}
+	out_char(&o, '\0');
+	return text;
+}
+
+static void
+init_shared(struct master *m)
+{
+	struct shared *s = &m->shared;
+	const struct config *c = m->config;
+
+	s->workers = worker_count(c);
+	s->descriptors = privs_raise_descriptors();
+	s->max_sessions = c->penstock.max_connections != 0 ?
+	    c->penstock.max_connections : s->descriptors * 6 / 10;
+	s->loops[s->workers] = m->loop;
+	choose_name(m);
+	block_budget_init(&s->budget, c->penstock.buffers);
+	/* Main takes part as the last worker: it releases, and changes. */
+	s->limits = limits_new(s->workers + 1, shared_wake, s);
+	s->sessions = gate_new(&(struct gate_spec){
+		.limit = s->max_sessions,
+		.queue = s->workers,
+		.queue_timeout = NSEC_PER_SEC,
+	}, s->workers + 1, shared_wake, s);
+}
+
+/* --- signals ----------------------------------------------------------- */
+
+/* Before any thread is started, so that none of them ever gets one. */
+static int
+catch_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGUSR2);
+	signal(SIGPIPE, SIG_IGN);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) == -1)
+		return -errno;
+	int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	return fd == -1 ? -errno : fd;
+}
+
+static void
+end(struct master *m, int signo)
+{
+	if (m->state == SERVING) {
+		m->state = DRAINING;
+		log_say(m->shared.log, SAY_NOTICE,
+		    "%s: draining; once more to end at once",
+		    strsignal(signo));
+		crew_drain(m->crew);
+	} else {
+		log_say(m->shared.log, SAY_NOTICE, "%s: ending at once",
+		    strsignal(signo));
+		crew_stop(m->crew);
+	}
+}
+
+static void
+on_signal(struct watch *w, unsigned ready)
+{
+	struct master *m = container_of(w, struct master, on_signals);
+	struct signalfd_siginfo info;
+
+	(void)ready;
+	if (read(m->signals, &info, sizeof info) != sizeof info)
+		return;
+	if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
+		end(m, (int)info.ssi_signo);
+	else
+		log_say(m->shared.log, SAY_WARNING,
+		    "%s: not yet there, nothing is done",
+		    strsignal((int)info.ssi_signo));
+}
+
+/* --- what operators read ------------------------------------------------ */
+
+static void
+write_metrics(void *arg, struct metrics *out)
+{
+	struct master *m = arg;
+
+	metrics_gather(out, &(struct metrics_source){
+		.workers = crew_workers(m->crew),
+		.count = m->shared.workers,
+		.setup = m->setup,
+		.access_log = m->access_log,
+		.now = loop_now(m->loop),
+		.started = m->started,
+		.loaded = m->started,
+	});
+}
+
+static bool
+is_ready(void *arg)
+{
+	return ((struct master *)arg)->state == SERVING;
+}
+
+static bool
+start_admin(struct master *m)
+{
+	m->admin = admin_start(&(struct admin_opts){
+		.loop = m->loop,
+		.metrics = write_metrics,
+		.is_ready = is_ready,
+		.arg = m,
+	});
+	for (unsigned i = 0; i < m->sockets->count; i++) {
+		const struct socket_set *set = &m->sockets->sets[i];
+
+		if (set->listener == SOCKETS_OF_ADMIN &&
+		    !admin_listen(m->admin, set->fds[0]))
+			return false;
+	}
+	return true;
+}
+
+/* --- starting ---------------------------------------------------------- */
+
+static void
+complain(const char *what, int err)
+{
+	fprintf(stderr, "penstock: %s: %s\n", what, strerror(-err));
+}
+
+/* What needs no privileges to be undone, and nothing to be bound. */
+static bool
+start_base(struct master *m)
+{
+	int err;
+
+	m->signals = catch_signals();
+	if (m->signals < 0) {
+		complain("signals", m->signals);
+		return false;
+	}
+	err = log_new(&m->shared.log, &(struct log_opts){
+		.level = (enum log_level)m->config->log.level,
+	});
+	if (err == 0)
+		err = resolver_global_init();
+	if (err != 0) {
+		complain("log and resolver", err);
+		return false;
+	}
+	m->loop = loop_new();
+	if (m->loop == NULL) {
+		complain("event loop", -EMFILE);
+		return false;
+	}
+	block_budget_init(&m->budget, ADMIN_MEMORY);
+	blocks_init(&m->blocks, &m->budget);
+	loop_set_blocks(m->loop, &m->blocks);
+	return true;
+}
+
+static bool
+start_access_log(struct master *m)
+{
+	const char *path = m->config->log.access;
+	struct log_writer_opts opts = {
+		.path = strcmp(path, "stderr") == 0 ? NULL : path,
+		.rings = m->shared.workers,
+		.ring_size = LOG_RING,
+	};
+	int err;
+
+	if (strcmp(path, "off") == 0)
+		return true;
+	err = log_writer_start(&m->access_log, &opts);
+	if (err != 0)
+		complain(path, err);
+	return err == 0;
+}
+
+/* Files and ports are opened before privileges are dropped. */
+static bool
+start_outside(struct master *m)
+{
+	struct shared *s = &m->shared;
+
+	init_shared(m);
+	m->sockets = sockets_new(m->config, s->workers, stderr);
+	if (m->sockets == NULL || !start_access_log(m) ||
+	    !privs_drop(m->config->penstock.user, stderr))
+		return false;
+	s->own = m->sockets->own;
+	s->own_count = m->sockets->count;
+	s->local = m->sockets->local;
+	s->local_count = m->sockets->local_count;
+	return true;
+}
+
+static void on_all_ended(void *arg);
+
+static bool
+start_serving(struct master *m)
+{
+	m->hosts = hosts_read(m->config->penstock.hosts);
+	m->nameservers = nameservers_text(m->config);
+	int err = resolver_new(&m->resolver, m->loop, &(struct resolver_opts){
+		.servers = m->nameservers,
+		.hosts = m->hosts,
+		.stats = &m->resolver_stats,
+	});
+	if (err != 0) {
+		complain("resolver", err);
+		return false;
+	}
+	m->setup = setup_new(m->config, &m->shared);
+	m->names = names_start(&(struct names_opts){
+		.loop = m->loop,
+		.resolver = m->resolver,
+		.setup = m->setup,
+		.log = m->shared.log,
+	});
+	m->crew = crew_new(&(struct crew_opts){
+		.shared = &m->shared,
+		.setup = m->setup,
+		.sockets = m->sockets,
+		.access_log = m->access_log,
+		.nameservers = m->nameservers,
+		.hosts = m->hosts,
+		.main_loop = m->loop,
+		.all_ended = on_all_ended,
+		.arg = m,
+	});
+	return m->crew != NULL && start_admin(m);
+}
+
+/* --- ending ------------------------------------------------------------ */
+
+static void
+on_all_ended(void *arg)
+{
+	loop_stop(((struct master *)arg)->loop);
+}
+
+static void
+stop_loop(struct master *m)
+{
+	if (m->loop == NULL)
+		return;
+	admin_stop(&m->admin);
+	names_stop(&m->names);
+	resolver_free(&m->resolver);
+	if (m->signals >= 0)
+		watch_stop(&m->on_signals);
+	blocks_fini(&m->blocks);
+	loop_free(&m->loop);
+}
+
+/* In the order opposite to the start; whatever was not started is passed. */
+static void
+stop(struct master *m)
+{
+	crew_free(&m->crew);
+	stop_loop(m);
+	setup_free(&m->setup);
+	log_writer_stop(&m->access_log);
+	hosts_free(&m->hosts);
+	free(m->nameservers);
+	sockets_free(&m->sockets);
+	if (m->shared.sessions != NULL)
+		gate_free(&m->shared.sessions);
+	if (m->shared.limits != NULL)
+		limits_free(&m->shared.limits);
+	log_free(&m->shared.log);
+	resolver_global_fini();
+	if (m->signals >= 0)
+		close(m->signals);
+}
+
+/* --- saying so --------------------------------------------------------- */
+
+static void
+print_addresses(const struct master *m)
+{
+	char text[ADDR_TEXT + 108];
+
+	for (unsigned i = 0; i < m->sockets->count; i++) {
+		const struct socket_set *set = &m->sockets->sets[i];
+
+		printf("penstock: %s on %s\n",
+		    set->listener == SOCKETS_OF_ADMIN ? "admin" :
+		    m->config->listener[set->listener].name_,
+		    addr_print(&set->addr, text, sizeof text));
+	}
+	if (m->file == NULL)
+		printf("penstock: no configuration file, so this is the "
+		    "built-in one; try\n"
+		    "  curl -x http://127.0.0.1:8080 http://example.com/\n"
+		    "  curl http://127.0.0.1:9480/metrics\n");
+	fflush(stdout);
+}
+
+int
+master_run(const struct master_opts *opts)
+{
+	struct master m = {
+		.config = opts->config,
+		.file = opts->file,
+		.state = STARTING,
+		.signals = -1,
+		.started = wall_seconds(),
+	};
+	bool ok = start_base(&m);
+
+	if (ok) {
+		watch_init(&m.on_signals, m.loop, m.signals, on_signal);
+		ok = start_outside(&m) && start_serving(&m);
+	}
+	if (ok) {
+		m.state = SERVING;
+		watch_want(&m.on_signals, WATCH_READ);
+		print_addresses(&m);
+		loop_run(m.loop);
+	} else if (m.crew != NULL)
+		crew_stop(m.crew);
+	stop(&m);
+	return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int
+master_test(const struct master_opts *opts, FILE *out)
+{
+	struct sockets *s = sockets_new(opts->config, 1, stderr);
+
+	if (s == NULL)
+		return EXIT_FAILURE;
+	sockets_free(&s);
+	fprintf(out, "penstock: %s: fine\n",
+	    opts->file != NULL ? opts->file : "built-in configuration");
+	return EXIT_SUCCESS;
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * metrics.c - gather what is counted; see metrics.h.
+ */
+#include "daemon/metrics.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/stats.h"
+#include "proxy/setup.h"
+#include "proxy/worker.h"
+
+/* --- by the tables of base/counters.def -------------------------------- */
+
+/* Bytes are counted by the streams; the rest by whoever does it. */
+static void
+gather_worker(struct metrics *m, const struct metrics_source *from)
+{
+	struct worker_stats sum = { 0 };
+	struct stats_item item = { .stats = &sum };
+
+	for (unsigned i = 0; i < from->count; i++) {
+		const struct worker *w = from->workers[i];
+
+		stats_merge(STATS_WORKER, &sum, &w->stats);
+		stat_add(&sum.client_received,
+		    stat_read(&w->client_totals.received));
+		stat_add(&sum.client_sent, stat_read(&w->client_totals.sent));
+		stat_add(&sum.upstream_received,
+		    stat_read(&w->upstream_totals.received));
+		stat_add(&sum.upstream_sent,
+		    stat_read(&w->upstream_totals.sent));
+	}
+	stats_print(m, STATS_WORKER, &item, 1);
+}
+
+static void
+gather_listeners(struct metrics *m, const struct metrics_source *from)
+{
+	unsigned n = from->setup->service_count;
+	struct listener_stats *sums = xcalloc(n, sizeof *sums);
+	struct stats_item *items = xcalloc(n, sizeof *items);
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct listener_state *s =
+		    from->setup->services[i].state;
+
+		for (unsigned w = 0; w < from->count; w++)
+			stats_merge(STATS_LISTENER, &sums[i], &s->stats[w]);
+		items[i] = (struct stats_item){ .name = s->name,
+		    .stats = &sums[i] };
+	}
+	stats_print(m, STATS_LISTENER, items, n);
+	free(items);
+	free(sums);
+}
+
+static void
+gather_upstreams(struct metrics *m, const struct metrics_source *from)
+{
+	size_t n = from->setup->config->upstream_count;
+	struct upstream_stats *sums = xcalloc(n, sizeof *sums);
+	struct stats_item *items = xcalloc(n, sizeof *items);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct upstream *u = from->setup->upstreams[i];
+
+		for (unsigned w = 0; w < from->count; w++)
+			stats_merge(STATS_UPSTREAM, &sums[i], &u->stats[w]);
+		items[i] = (struct stats_item){ .name = u->name,
+		    .stats = &sums[i] };
+	}
+	stats_print(m, STATS_UPSTREAM, items, n);
+	free(items);
+	free(sums);
+}
+
+static size_t
+count_servers(const struct setup *setup)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < setup->config->upstream_count; i++)
+		n += setup->upstreams[i]->count;
+	return n;
+}
+
+static void
+add_servers(struct stats_item *items, struct server_stats *sums,
+    const struct upstream *u, unsigned workers)
+{
+	for (unsigned i = 0; i < u->count; i++) {
+		for (unsigned w = 0; w < workers; w++)
+			stats_merge(STATS_SERVER, &sums[i],
+			    &u->servers[i].local[w].stats);
+		items[i] = (struct stats_item){ .name = u->name,
+		    .server = u->servers[i].text, .stats = &sums[i] };
+	}
+}
+
+static void
+gather_servers(struct metrics *m, const struct metrics_source *from)
+{
+	const struct setup *setup = from->setup;
+	size_t n = count_servers(setup), at = 0;
+	struct server_stats *sums = xcalloc(n, sizeof *sums);
+	struct stats_item *items = xcalloc(n, sizeof *items);
+
+	for (size_t i = 0; i < setup->config->upstream_count; i++) {
+		add_servers(items + at, sums + at, setup->upstreams[i],
+		    from->count);
+		at += setup->upstreams[i]->count;
+	}
+	stats_print(m, STATS_SERVER, items, n);
+	free(items);
+	free(sums);
+
+	metric_head(m, "server_up", METRIC_GAUGE,
+	    "Whether a server has an address and is used.");
+	for (size_t i = 0; i < setup->config->upstream_count; i++) {
+		const struct upstream *u = setup->upstreams[i];
+
+		for (unsigned j = 0; j < u->count; j++)
+			metric_line(m, "server_up",
+			    LABELS({ "upstream", u->name },
+			    { "server", u->servers[j].text }),
+			    atomic_load(&u->servers[j].addr_count) > 0);
+	}
+}
+
+/* --- limits ------------------------------------------------------------ */
+
+/* Prometheus wants the lines of one metric together: a pass for each. */
+struct limits_pass {
+	struct metrics	*m;
+	const char	*name;
+	uint64_t	(*value)(const struct limit_state *s);
+};
+
+static uint64_t
+permits(const struct limit_state *s)
+{
+	return s->gate.limit;
+}
+
+static uint64_t
+in_use(const struct limit_state *s)
+{
+	return s->gate.in_use;
+}
+
+static uint64_t
+waiting(const struct limit_state *s)
+{
+	return s->gate.waiting;
+}
+
+static void
+print_value(void *arg, const struct limit_state *s)
+{
+	struct limits_pass *pass = arg;
+
+	metric_line(pass->m, pass->name, LABELS({ "limit", s->name }),
+	    pass->value(s));
+}
+
+static void
+print_waits(void *arg, const struct limit_state *s)
+{
+	metric_hist(arg, "limit_wait_seconds", LABELS({ "limit", s->name }),
+	    s->waits);
+}
+
+static void
+print_refused(void *arg, const struct limit_state *s)
+{
+	for (enum failure why = FAIL_NONE + 1; why < FAIL_COUNT; why++)
+		if (s->refused[why] != 0)
+			metric_line(arg, "limit_refused_total",
+			    LABELS({ "limit", s->name },
+			    { "reason", failure_row(why)->token }),
+			    s->refused[why]);
+}
+
+static void
+gather_limits(struct metrics *m, const struct metrics_source *from)
+{
+	static const struct {
+		const char	*name;
+		const char	*help;
+		uint64_t	(*value)(const struct limit_state *s);
+	} gauges[] = {
+		{ "limit_permits",
+		    "Exchanges that a limit lets in at once; 0: any.",
+		    permits },
+		{ "limit_in_use", "Exchanges that a limit has let in.",
+		    in_use },
+		{ "limit_waiting", "Exchanges that wait to be let in.",
+		    waiting },
+	};
+	struct limits *limits = from->setup->registry;
+
+	for (size_t i = 0; i < ARRAY_LEN(gauges); i++) {
+		struct limits_pass pass = {
+			m, gauges[i].name, gauges[i].value,
+		};
+
+		metric_head(m, gauges[i].name, METRIC_GAUGE, gauges[i].help);
+		limits_look(limits, from->now, print_value, &pass);
+	}
+	metric_head(m, "limit_wait_seconds", METRIC_HISTOGRAM,
+	    "How long exchanges waited to be let in.");
+	limits_look(limits, from->now, print_waits, m);
+	metric_head(m, "limit_refused_total", METRIC_COUNTER,
+	    "Exchanges that a limit refused.");
+	limits_look(limits, from->now, print_refused, m);
+}
+
+/* --- loops and memory --------------------------------------------------- */
+
+static void
+label_of(char text[12], const struct worker *w)
+{
+	snprintf(text, 12, "%u", w->id);
+}
+
+static void
+print_busy(struct metrics *m, const char *id, const struct loop_stats *s)
+{
+	uint64_t busy = stat_read(&s->busy), idle = stat_read(&s->idle);
+
+	metric_real(m, "loop_busy_ratio", LABELS({ "worker", id }),
+	    busy + idle == 0 ? 0 : (double)busy / (double)(busy + idle));
+}
+
+static void
+print_callbacks(struct metrics *m, const char *id, const struct loop_stats *s)
+{
+	const struct {
+		const char	*kind;
+		uint64_t	 count;
+	} kinds[] = {
+		{ "ready", stat_read(&s->ready) },
+		{ "timers", stat_read(&s->timers) },
+		{ "readers", stat_read(&s->readers) },
+		{ "writers", stat_read(&s->writers) },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		metric_line(m, "loop_callbacks_total",
+		    LABELS({ "worker", id }, { "kind", kinds[i].kind }),
+		    kinds[i].count);
+}
+
+static void
+print_lag(struct metrics *m, const char *id, const struct loop_stats *s)
+{
+	metric_hist(m, "loop_lag_seconds", LABELS({ "worker", id }), &s->lag);
+}
+
+static void
+print_longest(struct metrics *m, const char *id, const struct loop_stats *s)
+{
+	metric_seconds(m, "loop_longest_turn_seconds",
+	    LABELS({ "worker", id }), stat_read(&s->longest));
+}
+
+static void
+print_timers(struct metrics *m, const char *id, const struct loop_stats *s)
+{
+	metric_line(m, "timers", LABELS({ "worker", id }),
+	    stat_read(&s->timers_linked));
+}
+
+static void
+gather_loops(struct metrics *m, const struct metrics_source *from)
+{
+	static const struct {
+		const char	*name;
+		enum metric_type type;
+		const char	*help;
+		void		(*print)(struct metrics *m, const char *id,
+				    const struct loop_stats *s);
+	} rows[] = {
+		{ "loop_lag_seconds", METRIC_HISTOGRAM,
+		    "How late a worker's loop was.", print_lag },
+		{ "loop_busy_ratio", METRIC_GAUGE,
+		    "Share of its life that a worker's loop was busy.",
+		    print_busy },
+		{ "loop_longest_turn_seconds", METRIC_GAUGE,
+		    "Longest turn of a worker's loop.", print_longest },
+		{ "loop_callbacks_total", METRIC_COUNTER,
+		    "Functions called by a worker's loop.", print_callbacks },
+		{ "timers", METRIC_GAUGE,
+		    "Timers on a worker's wheels.", print_timers },
+	};
+	char id[12];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		metric_head(m, rows[i].name, rows[i].type, rows[i].help);
+		for (unsigned w = 0; w < from->count; w++) {
+			label_of(id, from->workers[w]);
+			rows[i].print(m, id,
+			    loop_stats(from->workers[w]->loop));
+		}
+	}
+	metric_head(m, "buffer_bytes", METRIC_GAUGE,
+	    "Bytes in blocks for what waits.");
+	for (unsigned w = 0; w < from->count; w++) {
+		label_of(id, from->workers[w]);
+		metric_line(m, "buffer_bytes", LABELS({ "worker", id }),
+		    stat_read(&from->workers[w]->blocks.used));
+	}
+}
+
+/* --- names -------------------------------------------------------------- */
+
+static void
+gather_resolvers(struct metrics *m, const struct metrics_source *from)
+{
+	uint64_t found = 0, none = 0, failed = 0, late = 0, cached = 0;
+	struct hist time = { 0 };
+
+	for (unsigned i = 0; i < from->count; i++) {
+		const struct resolver_stats *s =
+		    &from->workers[i]->resolver_stats;
+
+		found += stat_read(&s->found);
+		none += stat_read(&s->none);
+		failed += stat_read(&s->failed);
+		late += stat_read(&s->late);
+		cached += stat_read(&s->cached);
+		hist_merge(&time, &s->time);
+	}
+
+	const struct {
+		const char	*result;
+		uint64_t	 count;
+	} rows[] = {
+		{ "found", found }, { "none", none }, { "failed", failed },
+		{ "late", late }, { "cached", cached },
+	};
+	metric_head(m, "dns_lookups_total", METRIC_COUNTER,
+	    "Look-ups of names of destinations.");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		metric_line(m, "dns_lookups_total",
+		    LABELS({ "result", rows[i].result }), rows[i].count);
+	metric_head(m, "dns_seconds", METRIC_HISTOGRAM,
+	    "How long name servers took.");
+	metric_hist(m, "dns_seconds", NO_LABELS, &time);
+}
+
+/* --- the process -------------------------------------------------------- */
+
+static uint64_t
+open_descriptors(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	uint64_t n = 0;
+
+	if (d == NULL)
+		return 0;
+	while (readdir(d) != NULL)
+		n++;
+	closedir(d);
+	return n >= 3 ? n - 3 : 0;	/* ".", "..", and the folder's own */
+}
+
+/* Pages, from the second number of /proc/self/statm. */
+static uint64_t
+resident_bytes(void)
+{
+	unsigned long long total, resident = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	if (f == NULL)
+		return 0;
+	if (fscanf(f, "%llu %llu", &total, &resident) != 2)
+		resident = 0;
+	fclose(f);
+	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static double
+cpu_seconds(void)
+{
+	struct rusage r;
+
+	if (getrusage(RUSAGE_SELF, &r) == -1)
+		return 0;
+	return (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) +
+	    (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6;
+}
+
+static void
+gauge(struct metrics *m, const char *name, double value, const char *help)
+{
+	metric_head(m, name, METRIC_GAUGE, help);
+	metric_real(m, name, NO_LABELS, value);
+}
+
+static void
+gather_process(struct metrics *m, const struct metrics_source *from)
+{
+	struct rlimit r = { 0 };
+
+	(void)getrlimit(RLIMIT_NOFILE, &r);
+	gauge(m, "process_open_fds", (double)open_descriptors(),
+	    "Descriptors open.");
+	gauge(m, "process_max_fds", (double)r.rlim_cur,
+	    "Descriptors there may be.");
+	gauge(m, "process_resident_memory_bytes", (double)resident_bytes(),
+	    "Memory in use.");
+	metric_head(m, "process_cpu_seconds_total", METRIC_COUNTER,
+	    "CPU time of all threads.");
+	metric_real(m, "process_cpu_seconds_total", NO_LABELS, cpu_seconds());
+	gauge(m, "process_start_time_seconds", from->started,
+	    "When the process started, in seconds since 1970.");
+}
+
+static void
+gather_daemon(struct metrics *m, const struct metrics_source *from)
+{
+	metric_head(m, "log_dropped_total", METRIC_COUNTER,
+	    "Lines of the access log that were lost.");
+	metric_line(m, "log_dropped_total", NO_LABELS,
+	    from->access_log == NULL ? 0 :
+	    log_writer_dropped(from->access_log));
+	gauge(m, "config_last_reload_success", 1,
+	    "Whether the last configuration that was read is in use.");
+	gauge(m, "config_last_reload_timestamp_seconds", from->loaded,
+	    "When the configuration in use was read, in seconds since 1970.");
+	metric_head(m, "build_info", METRIC_GAUGE, "Always 1.");
+	metric_line(m, "build_info", LABELS({ "version", PACKAGE_VERSION }),
+	    1);
+}
+
+void
+metrics_gather(struct metrics *m, const struct metrics_source *from)
+{
+	gather_listeners(m, from);
+	gather_worker(m, from);
+	gather_limits(m, from);
+	gather_upstreams(m, from);
+	gather_servers(m, from);
+	gather_resolvers(m, from);
+	gather_loops(m, from);
+	gather_daemon(m, from);
+	gather_process(m, from);
+}

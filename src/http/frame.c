@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * frame.c - the pieces of one send; see frame.h.
+ */
+#include "http/frame.h"
+
+static void
+add(struct frame *f, const void *at, size_t n)
+{
+	if (n > 0)
+		f->iov[f->count++] = (struct iovec){ (void *)at, n };
+}
+
+void
+frame_head(struct frame *f, struct str head)
+{
+	ASSERT(f->count == 0);
+	add(f, head.at, head.len);
+}
+
+size_t
+frame_bytes(const struct iovec *iov, int n)
+{
+	size_t sum = 0;
+
+	for (int i = 0; i < n; i++)
+		sum += iov[i].iov_len;
+	return sum;
+}
+
+void
+frame_content(struct frame *f, enum framing_kind kind,
+    const struct iovec *iov, int n, bool last)
+{
+	size_t bytes = frame_bytes(iov, n);
+	bool chunked = kind == FRAMING_CHUNKED;
+
+	ASSERT(f->count <= 1 && n <= BODY_SPANS);
+	if (chunked && bytes > 0)
+		add(f, f->line, body_chunk_line(f->line, bytes));
+	for (int i = 0; i < n; i++)
+		add(f, iov[i].iov_base, iov[i].iov_len);
+	if (chunked && bytes > 0)
+		add(f, BODY_CHUNK_END, sizeof BODY_CHUNK_END - 1);
+	if (chunked && last)
+		add(f, BODY_LAST_CHUNK, sizeof BODY_LAST_CHUNK - 1);
+}

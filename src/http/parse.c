@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * parse.c - llhttp finds the spans, and this file believes none of them
+ * before it has looked at the bytes around it; see parse.h.
+ *
+ * llhttp runs once over a complete head and is paused at its end, so that it
+ * never sees a byte of a body: framing is ours (framing.h).  It must end where
+ * the scan ended.
+ */
+#include "http/parse.h"
+
+#include <assert.h>
+#include <llhttp.h>
+#include <stdlib.h>
+
+#include "http/chars.h"
+#include "http/uri.h"
+
+#if LLHTTP_VERSION_MAJOR < 8
+#error "llhttp 8 or 9 is needed"
+#endif
+
+/* Slots in the index of names; a power of two, sparse enough. */
+enum { SLOTS = 256 };
+
+enum piece { NO_PIECE, NAME_PIECE, VALUE_PIECE };
+
+struct parser {
+	llhttp_t		 llhttp;
+	llhttp_settings_t	 settings;
+	const char		*base;		/* of the head in work */
+	struct head		*head;
+	enum piece		 last;		/* what llhttp gave last */
+	bool			 complete;
+	uint8_t			 ids[SLOTS];	/* by hash of the name */
+	struct field		 fields[HEAD_FIELDS_MAX];
+};
+
+static const struct str names[FIELD_IDS] = {
+	[FIELD_OTHER] = STR_INIT(""),
+#define FIELD(ID, name, ...)	[FIELD_##ID] = STR_INIT(name),
+#include "http/fields.def"
+};
+
+typedef int piece_fn(llhttp_t *llhttp, const char *at, size_t n);
+typedef int event_fn(llhttp_t *llhttp);
+
+static piece_fn		on_target;
+static piece_fn		on_name;
+static piece_fn		on_value;
+static event_fn		on_complete;
+
+/* --- the parser -------------------------------------------------------- */
+
+static inline unsigned
+name_slot(const char *at, size_t n)
+{
+	unsigned first = (unsigned char)at[0] | 0x20;
+	unsigned last = (unsigned char)at[n - 1] | 0x20;
+
+	return (unsigned)n * 37 + first * 11 + last * 3;
+}
+
+static void
+index_names(struct parser *p)
+{
+	for (unsigned id = FIELD_OTHER + 1; id < FIELD_IDS; id++) {
+		unsigned slot = name_slot(names[id].at, names[id].len);
+		while (p->ids[slot % SLOTS] != FIELD_OTHER)
+			slot++;
+		p->ids[slot % SLOTS] = (uint8_t)id;
+	}
+}
+
+struct parser *
+parser_new(void)
+{
+	struct parser *p = xcalloc(1, sizeof *p);
+
+	static_assert(FIELD_IDS <= SLOTS / 2, "the index would be too full");
+	llhttp_settings_init(&p->settings);
+	p->settings.on_url = on_target;
+	p->settings.on_header_field = on_name;
+	p->settings.on_header_value = on_value;
+	p->settings.on_headers_complete = on_complete;
+	index_names(p);
+	return p;
+}
+
+void
+parser_free(struct parser **parser)
+{
+	free(*parser);
+	*parser = NULL;
+}
+
+const char *
+parse_library(void)
+{
+#define TEXT(x)		#x
+#define VERSION(a, b, c) "llhttp " TEXT(a) "." TEXT(b) "." TEXT(c)
+	return VERSION(LLHTTP_VERSION_MAJOR, LLHTTP_VERSION_MINOR,
+	    LLHTTP_VERSION_PATCH);
+#undef VERSION
+#undef TEXT
+}
+
+/* --- what llhttp calls ------------------------------------------------- */
+
+/*
+ * A span comes in one piece or in several that touch.  Others would mean
+ * that llhttp overlooked bytes in between: -1 ends the parsing.
+ */
+static int
+on_target(llhttp_t *llhttp, const char *at, size_t n)
+{
+	struct parser *p = llhttp->data;
+	struct span *target = &p->head->target;
+	uint32_t where = (uint32_t)(at - p->base);
+
+	if (target->len == 0)
+		target->at = where;
+	else if (where != target->at + target->len)
+		return -1;
+	target->len += (uint32_t)n;
+	return 0;
+}
+
+static int
+on_name(llhttp_t *llhttp, const char *at, size_t n)
+{
+	struct parser *p = llhttp->data;
+	struct head *h = p->head;
+	uint32_t where = (uint32_t)(at - p->base);
+	struct field *f = &p->fields[h->count];
+
+	if (p->last == NAME_PIECE && where == f[-1].name + f[-1].name_len) {
+		f[-1].name_len += (uint16_t)n;
+		f[-1].value = f[-1].name + f[-1].name_len + 1;
+		return 0;
+	}
+	if (h->count == HEAD_FIELDS_MAX)
+		return -1;
+	p->last = NAME_PIECE;
+	h->count++;
+	*f = (struct field){
+		.name = where,
+		.name_len = (uint16_t)n,
+		/* For an empty value there may be no call. */
+		.value = where + (uint32_t)n + 1,
+	};
+	return 0;
+}
+
+static int
+on_value(llhttp_t *llhttp, const char *at, size_t n)
+{
+	struct parser *p = llhttp->data;
+	uint32_t where = (uint32_t)(at - p->base);
+
+	if (p->last == NO_PIECE)
+		return -1;
+	struct field *f = &p->fields[p->head->count - 1];
+	if (p->last == NAME_PIECE)
+		f->value = where;
+	else if (where != f->value + f->value_len)
+		return -1;
+	f->value_len += (uint32_t)n;
+	p->last = VALUE_PIECE;
+	return 0;
+}
+
+static int
+on_complete(llhttp_t *llhttp)
+{
+	struct parser *p = llhttp->data;
+
+	p->complete = true;
+	return HPE_PAUSED;
+}
+
+/* False unless llhttp accepts the head, and ends it where the scan did. */
+static bool
+run(struct parser *p, llhttp_type_t type, const char *bytes, size_t n,
+    struct head *out)
+{
+	*out = (struct head){
+		.base = bytes,
+		.fields = p->fields,
+		.length = (uint32_t)n,
+	};
+	if (n > HEAD_SIZE_MAX)
+		return false;
+	p->base = bytes;
+	p->head = out;
+	p->last = NO_PIECE;
+	p->complete = false;
+	llhttp_init(&p->llhttp, type, &p->settings);
+	p->llhttp.data = p;
+	return llhttp_execute(&p->llhttp, bytes, n) == HPE_PAUSED &&
+	    p->complete && llhttp_get_error_pos(&p->llhttp) == bytes + n;
+}
+
+/* --- fields ------------------------------------------------------------ */
+
+/*
+ * `lower` has small letters, digits and hyphens only, `at` token characters:
+ * among those, setting bit 5 makes no two of different letters equal.
+ */
+static inline bool
+is_name(const char *at, const char *lower, size_t n)
+{
+	const uint64_t bit5 = UINT64_C(0x2020202020202020);
+	uint64_t a, b;
+
+	if (n < sizeof a) {
+		for (size_t i = 0; i < n; i++) {
+			if ((at[i] | 0x20) != lower[i])
+				return false;
+		}
+		return true;
+	}
+	for (size_t i = 0;; i = MIN(i + sizeof a, n - sizeof a)) {
+		memcpy(&a, at + i, sizeof a);
+		memcpy(&b, lower + i, sizeof b);
+		if ((a | bit5) != b)
+			return false;
+		if (i == n - sizeof a)
+			return true;
+	}
+}
+
+static enum field_id
+find_id(const struct parser *p, const char *at, size_t n)
+{
+	unsigned slot = name_slot(at, n);
+	unsigned id;
+
+	while ((id = p->ids[slot % SLOTS]) != FIELD_OTHER) {
+		if (names[id].len == n && is_name(at, names[id].at, n))
+			break;
+		slot++;
+	}
+	return id;
+}
+
+/* llhttp leaves the white space after a value in it. */
+static void
+index_fields(struct parser *p, struct head *h)
+{
+	for (unsigned i = 0; i < h->count; i++) {
+		struct field *f = &h->fields[i];
+		struct str value = str_trim(field_value(h, f));
+		f->value = (uint32_t)(value.at - h->base);
+		f->value_len = (uint32_t)value.len;
+		f->id = (uint8_t)find_id(p, h->base + f->name, f->name_len);
+		if (h->first[f->id] == 0)
+			h->first[f->id] = (uint16_t)(i + 1);
+	}
+}
+
+/* --- Connection -------------------------------------------------------- */
+
+/* May a client have this field taken away?  See parse.h. */
+static bool
+may_be_named(struct str name, enum field_id id)
+{
+	switch (id) {
+	case FIELD_AUTHORIZATION:
+	case FIELD_CONTENT_LENGTH:
+	case FIELD_COOKIE:
+	case FIELD_FORWARDED:
+	case FIELD_TRANSFER_ENCODING:
+		return false;
+	default:
+		return !str_starts_nocase(name, STR("x-forwarded-"));
+	}
+}
+
+static void
+mark_named(struct head *h, struct str name, enum field_id id)
+{
+	for (unsigned i = h->first[id]; i != 0 && i <= h->count; i++) {
+		struct field *f = &h->fields[i - 1];
+		if (f->id == id && (id != FIELD_OTHER ||
+		    str_equal_nocase(field_name(h, f), name)))
+			f->named = true;
+	}
+}
+
+/* One option of Connection; false if it must not be there. */
+static bool
+take_option(struct parser *p, struct head *h, struct str option,
+    unsigned *named)
+{
+	if (str_equal_nocase(option, STR("close"))) {
+		h->close = true;
+	} else if (str_equal_nocase(option, STR("keep-alive"))) {
+		h->keep_alive = true;
+	} else if (str_equal_nocase(option, STR("upgrade"))) {
+		h->upgrade = true;
+	} else if (chars_are(option, CHAR_TOKEN)) {
+		enum field_id id = find_id(p, option.at, option.len);
+		if (++*named > PARSE_NAMED)
+			return false;
+		if (h->method != METHOD_NONE && !may_be_named(option, id))
+			return false;
+		if (id != FIELD_HOST)
+			mark_named(h, option, id);
+	}
+	return true;
+}
+
+static bool
+has_protocol(const struct head *h)
+{
+	const struct field *f = head_first(h, FIELD_UPGRADE);
+
+	for (; f != NULL; f = head_next(h, f)) {
+		struct str rest = field_value(h, f), protocol;
+		if (upgrade_next(&rest, &protocol))
+			return true;
+	}
+	return false;
+}
+
+static bool
+read_connection(struct parser *p, struct head *h)
+{
+	const struct field *f = head_first(h, FIELD_CONNECTION);
+	unsigned named = 0;
+
+	for (; f != NULL; f = head_next(h, f)) {
+		struct str rest = field_value(h, f), option;
+		while (str_split(&rest, ',', &option)) {
+			if (!take_option(p, h, str_trim(option), &named))
+				return false;
+		}
+	}
+	h->upgrade = h->upgrade && h->minor == 1 && has_protocol(h);
+	return true;
+}
+
+/* --- requests ---------------------------------------------------------- */
+
+static const uint8_t methods[] = {
+#define METHOD(NAME, ...)	[HTTP_##NAME] = METHOD_##NAME,
+#include "http/methods.def"
+};
+
+/* "HTTP/1.0" or "HTTP/1.1"; false for all else. */
+static bool
+read_minor(struct str version, struct head *h)
+{
+	if (version.len != strlen("HTTP/1.x") ||
+	    memcmp(version.at, "HTTP/1.", strlen("HTTP/1.")) != 0)
+		return false;
+	h->minor = version.at[version.len - 1] == '1';
+	return h->minor == 1 || version.at[version.len - 1] == '0';
+}
+
+/*
+ * The bytes of the request line are those that were found in it, with one
+ * space between, and nothing else: llhttp overlooks several spaces.
+ */
+static bool
+read_request_line(struct head *h)
+{
+	struct str method = str_of(method_name(h->method));
+	struct str target = head_str(h, h->target);
+	struct str rest = str_skip(str_make(h->base, h->length),
+	    h->target.at + h->target.len);
+
+	return method.len > 0 && h->target.at == method.len + 1 &&
+	    memcmp(h->base, method.at, method.len) == 0 &&
+	    h->base[method.len] == ' ' && chars_are(target, CHAR_TARGET) &&
+	    str_starts(rest, STR(" ")) &&
+	    str_starts(str_skip(rest, strlen(" HTTP/1.x")), STR("\r\n")) &&
+	    read_minor(str_head(str_skip(rest, 1), strlen("HTTP/1.x")), h);
+}
+
+static bool
+is_method(struct str text)
+{
+	for (unsigned m = METHOD_NONE + 1; m < METHOD_COUNT; m++) {
+		if (str_equal(text, str_of(method_name(m))))
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Of a request that was refused: what is wrong with its first line. */
+static enum failure
+request_line_failure(struct str head)
+{
+	struct str version = str_head(head, str_find(head, '\r'));
+	struct str method, target;
+	struct head h;
+
+	if (!str_split(&version, ' ', &method) ||
+	    !chars_are(method, CHAR_TOKEN) ||
+	    !str_split(&version, ' ', &target) ||
+	    !chars_are(target, CHAR_TARGET))
+		return FAIL_BAD_REQUEST;
+	if (version.len != strlen("HTTP/x.y") ||
+	    !str_starts(version, STR("HTTP/")) || version.at[6] != '.' ||
+	    !is_digit(version.at[5]) || !is_digit(version.at[7]))
+		return FAIL_BAD_REQUEST;
+	if (!read_minor(version, &h))
+		return FAIL_VERSION_UNSUPPORTED;
+	return is_method(method) ? FAIL_BAD_REQUEST : FAIL_METHOD_UNSUPPORTED;
+}
+
+/* One Host, which HTTP/1.0 may leave out; an empty one is well-formed. */
+static bool
+has_good_host(const struct head *h)
+{
+	const struct field *f = head_first(h, FIELD_HOST);
+	struct authority host;
+
+	if (f == NULL)
+		return h->minor == 0;
+	return head_next(h, f) == NULL && (f->value_len == 0 ||
+	    authority_parse(field_value(h, f), &host));
+}
+
+static bool
+has_good_max_forwards(const struct head *h)
+{
+	const struct field *f = head_first(h, FIELD_MAX_FORWARDS);
+	uint64_t value;
+
+	if (f == NULL ||
+	    (h->method != METHOD_OPTIONS && h->method != METHOD_TRACE))
+		return true;
+	return head_next(h, f) == NULL &&
+	    str_number(field_value(h, f), &value) && value <= INT64_MAX;
+}
+
+enum failure
+parse_request(struct parser *p, const char *bytes, size_t n, struct head *out)
+{
+	if (!run(p, HTTP_REQUEST, bytes, n, out))
+		return request_line_failure(str_make(bytes, n));
+	if (p->llhttp.method < ARRAY_LEN(methods))
+		out->method = methods[p->llhttp.method];
+	if (!read_request_line(out))
+		return request_line_failure(str_make(bytes, n));
+	index_fields(p, out);
+	return has_good_host(out) && has_good_max_forwards(out) &&
+	    read_connection(p, out) ? FAIL_NONE : FAIL_BAD_REQUEST;
+}
+
+/* --- responses --------------------------------------------------------- */
+
+/* "HTTP/1.1 200", and then " reason" or nothing (RFC 9112, 4). */
+static bool
+read_status_line(struct head *h)
+{
+	struct str text = str_make(h->base, h->length);
+	struct str line = str_head(text, str_find(text, '\r'));
+	uint64_t status;
+
+	if (line.len < strlen("HTTP/1.1 200") || line.at[8] != ' ' ||
+	    !read_minor(str_head(line, 8), h) ||
+	    !str_number(str_head(str_skip(line, 9), 3), &status) ||
+	    status < 100 || status > 599)
+		return false;
+	h->status = (int)status;
+	if (line.len == strlen("HTTP/1.1 200"))
+		return true;
+	h->reason.at = strlen("HTTP/1.1 200 ");
+	h->reason.len = (uint32_t)line.len - h->reason.at;
+	return line.at[12] == ' ';
+}
+
+enum failure
+parse_response(struct parser *p, const char *bytes, size_t n,
+    struct head *out)
+{
+	if (!run(p, HTTP_RESPONSE, bytes, n, out) || !read_status_line(out) ||
+	    p->llhttp.status_code != out->status)
+		return FAIL_RESPONSE_INVALID;
+	index_fields(p, out);
+	return read_connection(p, out) ? FAIL_NONE : FAIL_RESPONSE_INVALID;
+}

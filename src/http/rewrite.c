@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rewrite.c - field lines that pass one after another are copied as one.
+ *
+ * What is ours comes at the end, but for Host, which RFC 9110, 7.2 wants
+ * first.  The received fields are filtered before any of ours is added, so
+ * "Connection: host" takes away the client's and not ours.
+ */
+#include "http/rewrite.h"
+
+#include "http/chars.h"
+#include "http/status.h"
+
+enum goes { PASSES, HOP, FRAMING, OURS };
+
+static const uint8_t goes[FIELD_IDS] = {
+	[FIELD_OTHER] = PASSES,
+#define FIELD(ID, name, where)	[FIELD_##ID] = where,
+#include "http/fields.def"
+};
+
+/* --- fields that pass -------------------------------------------------- */
+
+/* Is the line "name: value" with one space and no white space behind? */
+static inline bool
+is_plain(const struct head *h, const struct field *f)
+{
+	uint32_t colon = f->name + f->name_len;
+
+	return f->value == colon + 2 && h->base[colon + 1] == ' ' &&
+	    h->base[f->value + f->value_len] == '\r';
+}
+
+static void
+put_field(struct out *o, struct str name, struct str value)
+{
+	out_str(o, name);
+	out_put(o, ": ");
+	out_str(o, value);
+	out_put(o, "\r\n");
+}
+
+static void
+put_fields(struct out *o, const struct head *h, const bool passes[FIELD_IDS])
+{
+	uint32_t from = 0, to = 0;	/* lines not yet copied */
+
+	for (unsigned i = 0; i < h->count; i++) {
+		const struct field *f = &h->fields[i];
+		if (f->named || !passes[f->id])
+			continue;
+		bool plain = is_plain(h, f);
+		if (f->name != to || !plain) {
+			out_add(o, h->base + from, to - from);
+			from = to = f->name;
+		}
+		if (plain)
+			to = f->value + f->value_len + 2;
+		else
+			put_field(o, field_name(h, f), field_value(h, f));
+	}
+	out_add(o, h->base + from, to - from);
+}
+
+/* --- fields of ours ---------------------------------------------------- */
+
+static void
+put_via(struct out *o, const struct head *h, const char *pseudonym)
+{
+	out_put(o, h->minor == 0 ? "Via: 1.0 " : "Via: 1.1 ");
+	out_put(o, pseudonym);
+	out_put(o, "\r\n");
+}
+
+static void
+put_framing(struct out *o, const struct framing *f)
+{
+	if (f->kind == FRAMING_CHUNKED) {
+		out_put(o, "Transfer-Encoding: chunked\r\n");
+	} else if (f->kind == FRAMING_LENGTH || f->has_length) {
+		out_put(o, "Content-Length: ");
+		out_number(o, f->length);
+		out_put(o, "\r\n");
+	}
+}
+
+/* The protocols that may pass, as one line; false if there are none. */
+static bool
+put_upgrade(struct out *o, const struct head *h)
+{
+	const struct field *f = head_first(h, FIELD_UPGRADE);
+	bool any = false;
+
+	for (; f != NULL; f = head_next(h, f)) {
+		struct str rest = field_value(h, f), protocol;
+		while (upgrade_next(&rest, &protocol)) {
+			out_put(o, any ? ", " : "Upgrade: ");
+			out_str(o, protocol);
+			any = true;
+		}
+	}
+	if (any)
+		out_put(o, "\r\n");
+	return any;
+}
+
+static void
+put_connection(struct out *o, const char *option, bool upgrade)
+{
+	if (option == NULL && !upgrade)
+		return;
+	out_put(o, "Connection: ");
+	if (option != NULL)
+		out_put(o, option);
+	if (upgrade)
+		out_put(o, option != NULL ? ", Upgrade" : "Upgrade");
+	out_put(o, "\r\n");
+}
+
+/* All that the peers before us said, and then our client. */
+static void
+put_forwarded_for(struct out *o, const struct head *h,
+    const struct forwarded *fwd)
+{
+	const struct field *f = head_first(h, FIELD_X_FORWARDED_FOR);
+
+	out_put(o, "X-Forwarded-For: ");
+	for (; f != NULL && fwd->trusted; f = head_next(h, f)) {
+		out_str(o, field_value(h, f));
+		if (f->value_len > 0)
+			out_put(o, ", ");
+	}
+	out_str(o, fwd->client);
+	out_put(o, "\r\n");
+}
+
+static void
+put_forwarded(struct out *o, const struct head *h, const struct forwarded *fwd)
+{
+	if (fwd->client.len == 0)
+		return;
+	put_forwarded_for(o, h, fwd);
+	if (!fwd->trusted || head_first(h, FIELD_X_FORWARDED_PROTO) == NULL)
+		put_field(o, STR("X-Forwarded-Proto"), str_of(fwd->proto));
+	if (fwd->host.len > 0 && (!fwd->trusted ||
+	    head_first(h, FIELD_X_FORWARDED_HOST) == NULL))
+		put_field(o, STR("X-Forwarded-Host"), fwd->host);
+}
+
+/* --- requests ---------------------------------------------------------- */
+
+static bool
+counts_forwards(const struct head *h)
+{
+	return h->method == METHOD_OPTIONS || h->method == METHOD_TRACE;
+}
+
+static void
+choose_request_fields(bool passes[FIELD_IDS], const struct head *h,
+    const struct forwarded *fwd)
+{
+	bool keep = fwd->client.len == 0 || fwd->trusted;
+
+	for (unsigned id = 0; id < FIELD_IDS; id++)
+		passes[id] = goes[id] == PASSES;
+	passes[FIELD_MAX_FORWARDS] = !counts_forwards(h);
+	passes[FIELD_FORWARDED] = keep;
+	passes[FIELD_X_FORWARDED_FOR] = fwd->client.len == 0;
+	passes[FIELD_X_FORWARDED_PROTO] = keep;
+	passes[FIELD_X_FORWARDED_HOST] = keep;
+}
+
+static void
+put_request_line(struct out *o, const struct head *h, const struct target *t)
+{
+	out_put(o, method_name(h->method));
+	out_char(o, ' ');
+	if (t->form == TARGET_AUTHORITY)
+		out_str(o, t->authority.text);
+	if (t->slash)
+		out_char(o, '/');
+	out_str(o, t->path);
+	out_put(o, " HTTP/1.1\r\n");
+}
+
+void
+rewrite_request(struct out *o, const struct head *h,
+    const struct request_rewrite *r)
+{
+	bool passes[FIELD_IDS];
+
+	choose_request_fields(passes, h, &r->forwarded);
+	put_request_line(o, h, r->target);
+	put_field(o, STR("Host"), r->host);
+	put_fields(o, h, passes);
+	put_via(o, h, r->via);
+	put_forwarded(o, h, &r->forwarded);
+	int64_t forwards = counts_forwards(h) ? max_forwards(h) : -1;
+	if (forwards >= 0) {
+		out_put(o, "Max-Forwards: ");
+		out_number(o, (uint64_t)(forwards > 0 ? forwards - 1 : 0));
+		out_put(o, "\r\n");
+	}
+	bool upgrade = r->upgrade && h->upgrade && put_upgrade(o, h);
+	put_connection(o, r->close ? "close" : NULL, upgrade);
+	put_framing(o, &r->framing);
+	out_put(o, "\r\n");
+}
+
+/* --- responses --------------------------------------------------------- */
+
+static void
+put_status_line(struct out *o, const struct head *h)
+{
+	struct str reason = head_str(h, h->reason);
+
+	out_put(o, "HTTP/1.1 ");
+	out_number(o, (uint64_t)h->status);
+	out_char(o, ' ');
+	if (reason.len == 0 || chars_are(reason, CHAR_TEXT))
+		out_str(o, reason);
+	else
+		out_put(o, status_reason(h->status));
+	out_put(o, "\r\n");
+}
+
+/* Is there a Date among the fields that pass? */
+static bool
+passes_date(const struct head *h)
+{
+	const struct field *f = head_first(h, FIELD_DATE);
+
+	return f != NULL && !f->named;
+}
+
+void
+rewrite_response(struct out *o, const struct head *h,
+    const struct response_rewrite *r)
+{
+	bool passes[FIELD_IDS];
+
+	/* What is ours in requests means nothing in responses. */
+	for (unsigned id = 0; id < FIELD_IDS; id++)
+		passes[id] = goes[id] == PASSES || goes[id] == OURS;
+	put_status_line(o, h);
+	put_fields(o, h, passes);
+	if (h->status >= 200 && !passes_date(h))
+		put_field(o, STR("Date"), str_of(r->date));
+	put_via(o, h, r->via);
+
+	/* RFC 9110, 15.5.22: a 426 says to what. */
+	bool upgrade = (r->upgrade || h->status == 426) && put_upgrade(o, h);
+	put_connection(o, r->close ? "close" : r->keep_alive ? "keep-alive" :
+	    NULL, upgrade);
+	put_framing(o, &r->framing);
+	out_put(o, "\r\n");
+}
+
+/* --- questions --------------------------------------------------------- */
+
+/* Where an element of Via ends: at a comma outside of comments. */
+static size_t
+via_end(struct str s)
+{
+	unsigned depth = 0;
+
+	for (size_t i = 0; i < s.len; i++) {
+		char c = s.at[i];
+		if (c == '\\' && depth > 0)
+			i++;
+		else if (c == '(')
+			depth++;
+		else if (c == ')' && depth > 0)
+			depth--;
+		else if (c == ',' && depth == 0)
+			return i;
+	}
+	return s.len;
+}
+
+static bool
+is_space(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* "1.1 name (comment)", "HTTP/1.1 name": is it that name? */
+static bool
+is_received_by(struct str element, struct str name)
+{
+	size_t at = 0;
+
+	element = str_trim(element);
+	while (at < element.len && !is_space(element.at[at]))
+		at++;
+	struct str by = str_trim(str_skip(element, at));
+	return str_starts_nocase(by, name) && (by.len == name.len ||
+	    is_space(by.at[name.len]) || by.at[name.len] == '(');
+}
+
+bool
+via_has(const struct head *h, const char *pseudonym)
+{
+	const struct field *f = head_first(h, FIELD_VIA);
+
+	for (; f != NULL; f = head_next(h, f)) {
+		struct str rest = field_value(h, f);
+		while (rest.len > 0) {
+			size_t end = via_end(rest);
+			if (is_received_by(str_head(rest, end),
+			    str_of(pseudonym)))
+				return true;
+			rest = str_skip(rest, end + 1);
+		}
+	}
+	return false;
+}
+
+int64_t
+max_forwards(const struct head *h)
+{
+	const struct field *f = head_first(h, FIELD_MAX_FORWARDS);
+	uint64_t value;
+
+	if (f == NULL || head_next(h, f) != NULL ||
+	    !str_number(field_value(h, f), &value) || value > INT64_MAX)
+		return -1;
+	return (int64_t)value;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rewrite.h - the head that goes on, made from the one that came.
+ *
+ * One pass over the received fields.  Hop-by-hop fields go (RFC 9110 section
+ * 7.6.1: those always so, and those named in Connection), framing is written
+ * anew, Via is added; everything else passes in its order, to the byte but
+ * for white space around values.
+ *
+ * Where a client's address is told (`forwarded`), what clients say about
+ * themselves counts only if they are trusted: X-Forwarded-For gets our client
+ * appended to its list, -Proto and -Host stay where given, Forwarded passes.
+ * From others the three are replaced, and Forwarded is dropped.
+ *
+ * Threads:  any; pure functions over the caller's memory.
+ * Errors:   an `out` that overflowed (str.h) is the only one.
+ */
+#ifndef PENSTOCK_HTTP_REWRITE_H
+#define PENSTOCK_HTTP_REWRITE_H
+
+#include "http/framing.h"
+#include "http/uri.h"
+
+struct forwarded {
+	struct str	client;		/* address, no port; empty: add none */
+	const char	*proto;		/* "http" */
+	struct str	host;		/* the Host that was asked for */
+	bool		trusted;	/* keep what the client had sent */
+};
+
+struct request_rewrite {
+	const struct target	*target;
+	struct str		 host;		/* value of Host to send */
+	const char		*via;		/* our pseudonym */
+	struct framing		 framing;	/* of the body as sent on */
+	struct forwarded	 forwarded;
+	bool			 upgrade;	/* pass it on, if h->upgrade */
+	bool			 close;		/* ask for Connection: close */
+	/* Max-Forwards of OPTIONS and TRACE is written one less. */
+};
+
+/* The request's head, with the empty line. */
+void rewrite_request(struct out *o, const struct head *h,
+    const struct request_rewrite *r);
+
+struct response_rewrite {
+	const char		*via;
+	struct framing		 framing;	/* of the body as sent on */
+	bool			 close;		/* say Connection: close */
+	bool			 keep_alive;	/* say so, to HTTP/1.0 */
+	bool			 upgrade;	/* pass it on; 426 always does */
+	const char		*date;		/* added if missing, not to 1xx */
+};
+
+/* The response's head (or that of a 1xx), with the empty line. */
+void rewrite_response(struct out *o, const struct head *h,
+    const struct response_rewrite *r);
+
+/* Has this request passed a proxy of that pseudonym before? */
+bool via_has(const struct head *h, const char *pseudonym);
+
+/* RFC 9110 section 7.6.2.  -1: none given or unreadable. */
+int64_t max_forwards(const struct head *h);
+
+#endif

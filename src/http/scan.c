@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * scan.c - a state for each place in a head where bytes may end; see scan.h.
+ *
+ * The states between lines look at one byte each; those in lines run over
+ * all bytes of their class at once, values eight at a time.
+ */
+#include "http/scan.h"
+
+#include "http/chars.h"
+
+/* Longer than any method that is known; longer ones needn't arrive whole. */
+enum { METHOD_LONGEST = 64 };
+
+/* Empty lines before a request, which RFC 9112, 2.2 asks to overlook. */
+enum { EMPTY_LINES = 2 };
+
+enum state {
+	AT_BEGIN,		/* of a request: empty lines may come */
+	AT_BEGIN_LF,
+	IN_METHOD,
+	IN_PROTOCOL,		/* "HTTP/", where a response begins */
+	IN_START,		/* the rest of the start line */
+	AT_START_LF,
+	AT_FIELD,		/* the first byte of a field line */
+	IN_NAME,
+	IN_VALUE,
+	AT_VALUE_LF,
+	AT_END_LF,
+	IS_OVER,
+};
+
+void
+scan_init(struct scan *s, enum scan_kind kind)
+{
+	static const uint8_t begin[] = {
+		[SCAN_REQUEST] = AT_BEGIN,
+		[SCAN_RESPONSE] = IN_PROTOCOL,
+		[SCAN_TRAILERS] = AT_FIELD,
+	};
+
+	*s = (struct scan){ .kind = kind, .state = begin[kind] };
+}
+
+enum scan_result
+scan_run(struct scan *s, const char *bytes, size_t n,
+    const struct head_limits *limits, enum failure *why)
+{
+	ASSERT(n >= s->at);
+	return scan_feed(s, bytes + s->at, n - s->at, limits, why);
+}
+
+static enum scan_result
+refuse(struct scan *s, enum failure because, enum failure *why)
+{
+	s->state = IS_OVER;
+	*why = because;
+	if (s->kind == SCAN_RESPONSE)
+		*why = because == FAIL_BAD_REQUEST ?
+		    FAIL_RESPONSE_INVALID : FAIL_RESPONSE_TOO_LARGE;
+	return SCAN_BAD;
+}
+
+/* One byte before a request's head; false: too many lines, or half of one. */
+static bool
+skip_empty_lines(struct scan *s, char c)
+{
+	if (s->state == AT_BEGIN && c != '\r') {
+		s->state = IN_METHOD;
+		return true;
+	}
+	s->at++;
+	if (s->state == AT_BEGIN) {
+		s->state = AT_BEGIN_LF;
+		return s->at < 2 * EMPTY_LINES;
+	}
+	s->state = AT_BEGIN;
+	s->start = s->at;
+	return c == '\n';
+}
+
+/* Is a byte of the eight in w below 0x20, or 0x7f?  Says yes in vain too. */
+static inline bool
+has_control(uint64_t w)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t low = (w - ones * 0x20) & ~w;
+	uint64_t del = w ^ ones * 0x7f;
+
+	return ((low | ((del - ones) & ~del)) & ones << 7) != 0;
+}
+
+static const char *
+skip_text(const char *p, const char *end)
+{
+	uint64_t w;
+
+	for (;;) {
+		for (; end - p >= 8; p += 8) {
+			memcpy(&w, p, 8);
+			if (has_control(w))
+				break;
+		}
+		const char *stop = end - p >= 8 ? p + 8 : end;
+		while (p < stop && char_is(*p, CHAR_TEXT))
+			p++;
+		if (p < stop || p == end)
+			return p;
+	}
+}
+
+static const char *
+skip_token(const char *p, const char *end)
+{
+	while (p < end && char_is(*p, CHAR_TOKEN))
+		p++;
+	return p;
+}
+
+static const char *
+in_method(struct scan *s, const char *p, const char *end, enum failure *bad)
+{
+	size_t left = METHOD_LONGEST + 1 - s->line;
+	const char *was = p;
+
+	p = skip_token(p, (size_t)(end - p) > left ? p + left : end);
+	s->line += (uint32_t)(p - was);
+	if (s->line > METHOD_LONGEST)
+		*bad = FAIL_METHOD_UNSUPPORTED;
+	else if (p < end && (*p != ' ' || s->line == 0))
+		*bad = FAIL_BAD_REQUEST;
+	else if (p < end)
+		s->state = IN_START;
+	return p;
+}
+
+static const char *
+in_protocol(struct scan *s, const char *p, const char *end, enum failure *bad)
+{
+	for (; p < end && s->state == IN_PROTOCOL; p++) {
+		if (*p != "HTTP/"[s->line]) {
+			*bad = FAIL_BAD_REQUEST;
+			return p;
+		}
+		if (++s->line == strlen("HTTP/"))
+			s->state = IN_START;
+	}
+	return p;
+}
+
+/* The byte after the last one allowed must be the CR. */
+static const char *
+in_start(struct scan *s, const char *p, const char *end, uint32_t limit,
+    enum failure *bad)
+{
+	uint32_t left = limit > s->line ? limit - s->line : 0;
+	const char *stop = (size_t)(end - p) > left ? p + left : end;
+	const char *was = p;
+
+	p = skip_text(p, stop);
+	s->line += (uint32_t)(p - was);
+	if (p == end)
+		return p;
+	if (*p == '\r')
+		s->state = AT_START_LF;
+	else
+		*bad = p == stop ? FAIL_URI_TOO_LONG : FAIL_BAD_REQUEST;
+	return p + 1;
+}
+
+/* A byte that must be `must`, and the state after it. */
+static inline const char *
+expect(struct scan *s, const char *p, char must, enum state next,
+    enum failure *bad)
+{
+	if (LIKELY(*p == must))
+		s->state = next;
+	else
+		*bad = FAIL_BAD_REQUEST;
+	return p + 1;
+}
+
+/* The first byte of a line: of a field, or of the empty line. */
+static inline const char *
+at_field(struct scan *s, const char *p, uint16_t limit, enum failure *bad)
+{
+	if (*p == '\r') {
+		s->state = AT_END_LF;
+		return p + 1;
+	}
+	if (!char_is(*p, CHAR_TOKEN))
+		*bad = FAIL_BAD_REQUEST;
+	else if (s->fields == limit)
+		*bad = FAIL_HEAD_TOO_LARGE;
+	s->fields++;
+	s->state = IN_NAME;
+	return p + 1;
+}
+
+/* All of p to end, unless the head ends or turns out bad before. */
+static const char *
+scan_lines(struct scan *s, const char *p, const char *end,
+    const struct head_limits *limits, enum failure *bad)
+{
+	while (p < end && *bad == FAIL_NONE) {
+		switch (s->state) {
+		case IN_METHOD:
+			p = in_method(s, p, end, bad);
+			break;
+		case IN_PROTOCOL:
+			p = in_protocol(s, p, end, bad);
+			break;
+		case IN_START:
+			p = in_start(s, p, end, limits->line, bad);
+			break;
+		case AT_START_LF:
+		case AT_VALUE_LF:
+			p = expect(s, p, '\n', AT_FIELD, bad);
+			break;
+		case AT_FIELD:
+			p = at_field(s, p, limits->fields, bad);
+			break;
+		case IN_NAME:
+			p = skip_token(p, end);
+			if (p < end)
+				p = expect(s, p, ':', IN_VALUE, bad);
+			break;
+		case IN_VALUE:
+			p = skip_text(p, end);
+			if (p < end)
+				p = expect(s, p, '\r', AT_VALUE_LF, bad);
+			break;
+		case AT_END_LF:
+			return expect(s, p, '\n', IS_OVER, bad);
+		default:
+			ASSERT(!"a scan goes on after its end");
+		}
+	}
+	return p;
+}
+
+enum scan_result
+scan_feed(struct scan *s, const char *bytes, size_t n,
+    const struct head_limits *limits, enum failure *why)
+{
+	const char *p = bytes, *end = bytes + n;
+
+	while (p < end && s->state <= AT_BEGIN_LF) {
+		if (!skip_empty_lines(s, *p))
+			return refuse(s, FAIL_BAD_REQUEST, why);
+		p += s->state <= AT_BEGIN_LF;
+	}
+	uint32_t seen = s->at - s->start;
+	uint32_t left = limits->size > seen ? limits->size - seen : 0;
+	const char *stop = (size_t)(end - p) > left ? p + left : end;
+
+	enum failure bad = FAIL_NONE;
+	const char *was = p;
+	p = scan_lines(s, p, stop, limits, &bad);
+	s->at += (uint32_t)(p - was);
+	if (bad != FAIL_NONE)
+		return refuse(s, bad, why);
+	if (s->state == IS_OVER)
+		return SCAN_DONE;
+	return p == end ? SCAN_MORE : refuse(s, FAIL_HEAD_TOO_LARGE, why);
+}

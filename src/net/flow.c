@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * flow.c - bytes one way; see flow.h.
+ *
+ * What is found in a callback of the loop is acted on there; what is found
+ * inside flow_push(), flow_source_end() or by a `bytes` function is left to
+ * the loop's `later` list.  Whichever way, the caller's function comes last,
+ * since it may free the flow.
+ *
+ * on_readable() is the one place that decides how bytes are moved: a way that
+ * does not copy them would begin there.
+ */
+#include "net/flow.h"
+
+#include <errno.h>
+
+#include "net/stream.h"
+
+#define SHORT_RETRY	(50 * NSEC_PER_MSEC)
+
+/* Less is not asked of the kernel, however full the sink's queue is. */
+enum { READ_MIN = 4096 };
+
+static stream_read_fn	on_readable;
+static stream_write_fn	on_writable;
+static wheel_fn		on_late;
+static mail_fn		on_later;
+static enum flow_step	take(struct flow *f, uint8_t *bytes, size_t n);
+static void		settle(struct flow *f);
+static void		wait_for_memory(struct flow *f);
+static void		wait_for_sink(struct flow *f);
+static void		wait_for_source(struct flow *f);
+static void		wait_for_one(struct flow *f);
+static void		let_source_go(struct flow *f);
+static void		finish(struct flow *f, enum flow_end how, int err);
+
+void
+flow_init(struct flow *f)
+{
+	*f = (struct flow){ .waits = FLOW_IDLE };
+	wheel_timer_init(&f->timer, on_late);
+	mail_init(&f->later, on_later);
+}
+
+void
+flow_start(struct flow *f, const struct flow_opts *opts)
+{
+	ASSERT(f->waits == FLOW_IDLE);
+	ASSERT(opts->high > 0 && opts->low < opts->high);
+
+	f->opts = *opts;
+	f->source_over = f->fin = f->told = false;
+	f->err = 0;
+	f->short_since = 0;
+	f->bytes = 0;
+	stream_set_writer(opts->sink, on_writable, f, opts->low);
+	stream_set_reader(opts->source, on_readable, f);
+	wait_for_one(f);
+}
+
+enum flow_step
+flow_push(struct flow *f, uint8_t *bytes, size_t n)
+{
+	ASSERT(f->waits != FLOW_IDLE && !f->source_over);
+	if (n == 0)
+		return FLOW_MORE;
+
+	enum flow_step step = take(f, bytes, n);
+
+	if (step == FLOW_GONE)
+		return step;
+	if (f->err != 0 || f->source_over)
+		loop_later(stream_loop(f->opts.sink), &f->later);
+	else
+		wait_for_one(f);
+	return step;
+}
+
+bool
+flow_send(struct flow *f, const struct iovec *iov, int n)
+{
+	if (f->err != 0)
+		return false;
+
+	/* What has been read must be kept, whatever the shortage. */
+	int err = stream_send(f->opts.sink, iov, n, BLOCK_PERMIT);
+
+	if (err == 0)
+		return true;
+	f->err = -err;
+	loop_later(stream_loop(f->opts.sink), &f->later);
+	return false;
+}
+
+void
+flow_source_end(struct flow *f)
+{
+	if (f->waits == FLOW_IDLE || f->source_over)
+		return;
+	let_source_go(f);
+	loop_later(stream_loop(f->opts.sink), &f->later);
+}
+
+void
+flow_set_source_timeout(struct flow *f, nsec_t timeout)
+{
+	f->opts.source_timeout = timeout;
+	if (f->waits == FLOW_WAITS_SOURCE)
+		wait_for_source(f);
+}
+
+void
+flow_stop(struct flow *f)
+{
+	if (f->waits == FLOW_IDLE)
+		return;
+
+	struct loop *loop = stream_loop(f->opts.sink);
+
+	f->waits = FLOW_IDLE;
+	loop_cancel(loop, &f->timer);
+	loop_later_cancel(loop, &f->later);
+	let_source_go(f);
+	stream_set_writer(f->opts.sink, NULL, NULL, 0);
+}
+
+bool
+flow_is_running(const struct flow *f)
+{
+	return f->waits != FLOW_IDLE;
+}
+
+/* --- events ------------------------------------------------------------ */
+
+/* No more than what is free below `high`, except for a crumb. */
+static size_t
+read_size(const struct flow *f)
+{
+	size_t queued = stream_queued(f->opts.sink);
+	size_t room = queued < f->opts.high ? f->opts.high - queued : 0;
+
+	return MIN(MAX(room, (size_t)READ_MIN), (size_t)LOOP_SCRATCH);
+}
+
+static void
+on_readable(void *arg)
+{
+	struct flow *f = arg;
+	struct loop *loop = stream_loop(f->opts.sink);
+	uint8_t *bytes = loop_scratch(loop);
+
+	if (blocks_are_short(loop_blocks(loop), f->opts.use)) {
+		wait_for_memory(f);
+		return;
+	}
+	f->short_since = 0;
+
+	ssize_t n = stream_recv(f->opts.source, bytes, read_size(f));
+
+	if (n == -EAGAIN)
+		return;
+	if (n < 0) {
+		finish(f, FLOW_SOURCE_FAILED, (int)-n);
+		return;
+	}
+	f->fin = n == 0;
+	if (take(f, bytes, (size_t)n) != FLOW_GONE)
+		settle(f);
+}
+
+static enum flow_step
+take(struct flow *f, uint8_t *bytes, size_t n)
+{
+	enum flow_step step = FLOW_MORE;
+
+	f->bytes += n;
+	if (f->opts.bytes != NULL)
+		step = f->opts.bytes(f, bytes, n);
+	else
+		(void)flow_send(f, &(struct iovec){ bytes, n }, 1);
+
+	if (step == FLOW_LAST || (step == FLOW_MORE && n == 0))
+		let_source_go(f);
+	return step;
+}
+
+static bool
+is_drained(const struct flow *f)
+{
+	const struct stream *sink = f->opts.sink;
+
+	return stream_queued(sink) == 0 &&
+	    (!f->fin || !f->opts.carry_end || stream_has_ended(sink));
+}
+
+static void
+source_finished(struct flow *f)
+{
+	struct stream *sink = f->opts.sink;
+
+	f->told = true;
+	if (f->fin && f->opts.carry_end)
+		stream_end(sink);
+	f->err = -stream_write_error(sink);
+	wait_for_sink(f);
+	/* Looked at again later: the callee may send something yet. */
+	if (f->err != 0 || is_drained(f))
+		loop_later(stream_loop(sink), &f->later);
+	if (f->opts.source_done != NULL)
+		f->opts.source_done(f);
+}
+
+/* After something has come from the source: what now? */
+static void
+settle(struct flow *f)
+{
+	if (f->err != 0)
+		finish(f, FLOW_SINK_FAILED, f->err);
+	else if (!f->source_over)
+		wait_for_one(f);
+	else if (!f->told)
+		source_finished(f);
+	else if (is_drained(f))
+		finish(f, FLOW_DRAINED, 0);
+}
+
+static void
+on_later(struct mail *m)
+{
+	settle(container_of(m, struct flow, later));
+}
+
+static void
+on_writable(void *arg, int err)
+{
+	struct flow *f = arg;
+
+	if (err != 0)
+		finish(f, FLOW_SINK_FAILED, err);
+	else if (f->told && is_drained(f))
+		finish(f, FLOW_DRAINED, 0);
+	else if (!f->source_over && f->waits == FLOW_WAITS_SINK)
+		wait_for_source(f);
+}
+
+/* The queue moves without telling anybody: progress is looked up. */
+static void
+sink_is_late(struct flow *f)
+{
+	struct loop *loop = stream_loop(f->opts.sink);
+	nsec_t due = stream_sent_at(f->opts.sink) + f->opts.sink_timeout;
+
+	if (due > loop_now(loop))
+		loop_arm_at(loop, &f->timer, due);
+	else
+		finish(f, FLOW_SINK_LATE, ETIMEDOUT);
+}
+
+static void
+memory_is_late(struct flow *f)
+{
+	struct loop *loop = stream_loop(f->opts.sink);
+	nsec_t waited = loop_now(loop) - f->short_since;
+
+	if (!blocks_are_short(loop_blocks(loop), f->opts.use))
+		wait_for_source(f);
+	else if (f->opts.sink_timeout > 0 && waited > f->opts.sink_timeout)
+		finish(f, FLOW_SINK_FAILED, ENOMEM);
+	else
+		wait_for_memory(f);
+}
+
+static void
+on_late(struct wheel_timer *t)
+{
+	struct flow *f = container_of(t, struct flow, timer);
+
+	switch (f->waits) {
+	case FLOW_WAITS_SOURCE:
+		finish(f, FLOW_SOURCE_LATE, ETIMEDOUT);
+		break;
+	case FLOW_WAITS_SINK:
+		sink_is_late(f);
+		break;
+	case FLOW_WAITS_MEMORY:
+		memory_is_late(f);
+		break;
+	case FLOW_IDLE:
+		break;
+	}
+}
+
+/* --- waits ------------------------------------------------------------- */
+
+static void
+arm(struct flow *f, nsec_t timeout)
+{
+	if (timeout > 0)
+		loop_arm(stream_loop(f->opts.sink), &f->timer, timeout);
+	else
+		wheel_disarm(&f->timer);
+}
+
+static void
+wait_for_source(struct flow *f)
+{
+	f->waits = FLOW_WAITS_SOURCE;
+	stream_resume(f->opts.source);
+	arm(f, f->opts.source_timeout);
+}
+
+static void
+wait_for_sink(struct flow *f)
+{
+	f->waits = FLOW_WAITS_SINK;
+	if (!f->source_over)
+		stream_pause(f->opts.source);
+	arm(f, f->opts.sink_timeout);
+}
+
+static void
+wait_for_memory(struct flow *f)
+{
+	f->waits = FLOW_WAITS_MEMORY;
+	if (f->short_since == 0)
+		f->short_since = loop_now(stream_loop(f->opts.sink));
+	stream_pause(f->opts.source);
+	arm(f, SHORT_RETRY);
+}
+
+static void
+wait_for_one(struct flow *f)
+{
+	if (stream_queued(f->opts.sink) >= f->opts.high)
+		wait_for_sink(f);
+	else
+		wait_for_source(f);
+}
+
+/* --- ends -------------------------------------------------------------- */
+
+/* The source may be closed, or read by somebody else, from now on. */
+static void
+let_source_go(struct flow *f)
+{
+	if (f->source_over)
+		return;
+	f->source_over = true;
+	stream_set_reader(f->opts.source, NULL, NULL);
+	f->opts.source = NULL;
+}
+
+static void
+finish(struct flow *f, enum flow_end how, int err)
+{
+	flow_ended_fn *ended = f->opts.ended;
+
+	flow_stop(f);
+	ended(f, how, err);
+}

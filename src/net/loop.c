@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * loop.c - event loop over libev; see loop.h.
+ *
+ * libev does the descriptors and the waiting.  All else is done in one
+ * prepare watcher, which runs after the callbacks of a turn and before the
+ * next poll: timers, mail, the `again` and the `later` list, in this order.
+ *
+ * There is one libev timer.  It only limits the poll: what is due is found by
+ * asking the wheels.  It is moved when the wheels' next time has changed,
+ * which costs no system call; and an idle watcher, whose function does
+ * nothing, keeps the poll from blocking while there is work left over.
+ *
+ * The clock is read twice a turn, around the poll, for the figures; what
+ * comes out of the poll is the time of the turn.
+ */
+#include "net/loop.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <ev.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static_assert(sizeof(ev_io) <= sizeof(((struct watch *)NULL)->ev),
+    "struct watch is too small for libev");
+static_assert(_Alignof(ev_io) <= _Alignof(struct watch),
+    "struct watch is not aligned for libev");
+
+struct loop {
+	struct ev_loop		*ev;
+	struct wheels		*wheels;
+	nsec_t			 now;
+	nsec_t			 polled;	/* when this turn began */
+	nsec_t			 slept;		/* when poll was entered */
+	nsec_t			 late;		/* this turn, for its timers */
+	nsec_t			 planned;	/* poll's end, at the latest */
+	nsec_t			 worst;		/* lag in this second */
+	nsec_t			 timer_due;	/* what `timer` waits for */
+	nsec_t			 wall_offset;	/* time of day - now */
+	nsec_t			 wall_due;	/* when to look again */
+	struct list		 again;
+	struct mail		*later;
+	struct mail		**later_end;
+	struct blocks		*blocks;
+	uint8_t			*scratch;
+	ev_timer		 timer;
+	ev_prepare		 prepare;
+	ev_idle			 idle;
+	struct loop_stats	 stats;
+	uint8_t			 pad[CACHE_LINE];
+	/* What other threads write. */
+	struct mailbox		 box;
+	ev_async		 async;
+	atomic_bool		 stop;
+};
+
+/* The loop that this thread is in, for loop_post(). */
+static _Thread_local struct loop *running;
+
+static void	on_prepare(struct ev_loop *ev, ev_prepare *w, int revents);
+static void	on_timer(struct ev_loop *ev, ev_timer *w, int revents);
+static void	on_idle(struct ev_loop *ev, ev_idle *w, int revents);
+static void	on_async(struct ev_loop *ev, ev_async *w, int revents);
+static void	on_io(struct ev_loop *ev, ev_io *io, int revents);
+static void	before_poll(struct ev_loop *ev);
+static void	after_poll(struct ev_loop *ev);
+static void	on_syserr(const char *what);
+static nsec_t	read_clock(clockid_t id);
+static void	read_wall(struct loop *loop);
+static void	start_watchers(struct loop *loop);
+
+/* --- the loop ---------------------------------------------------------- */
+
+struct loop *
+loop_new(void)
+{
+	/* libev aborts if it gets none for its wake-ups: ask before. */
+	int fd = eventfd(0, EFD_CLOEXEC);
+
+	if (fd == -1)
+		return NULL;
+	close(fd);
+	ev_set_syserr_cb(on_syserr);
+
+	struct ev_loop *ev = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV |
+	    EVFLAG_NOSIGMASK | EVFLAG_NOTIMERFD);
+
+	if (ev == NULL)
+		return NULL;
+
+	struct loop *loop = xcalloc(1, sizeof *loop);
+
+	loop->ev = ev;
+	loop->now = loop->polled = loop->slept = read_clock(CLOCK_MONOTONIC);
+	loop->planned = NSEC_NEVER;
+	loop->wheels = wheels_new(loop->now);
+	loop->timer_due = NSEC_NEVER;
+	loop->scratch = xcalloc(2, LOOP_SCRATCH);
+	loop->later_end = &loop->later;
+	list_init(&loop->again);
+	mailbox_init(&loop->box);
+	read_wall(loop);
+	start_watchers(loop);
+	return loop;
+}
+
+static void
+start_watchers(struct loop *loop)
+{
+	ev_set_userdata(loop->ev, loop);
+	ev_set_loop_release_cb(loop->ev, before_poll, after_poll);
+
+	ev_init(&loop->timer, on_timer);
+	ev_idle_init(&loop->idle, on_idle);
+	ev_prepare_init(&loop->prepare, on_prepare);
+	ev_prepare_start(loop->ev, &loop->prepare);
+	ev_async_init(&loop->async, on_async);
+	ev_async_start(loop->ev, &loop->async);
+}
+
+void
+loop_free(struct loop **loop)
+{
+	struct loop *l = *loop;
+
+	if (l == NULL)
+		return;
+	*loop = NULL;
+	ev_async_stop(l->ev, &l->async);
+	ev_prepare_stop(l->ev, &l->prepare);
+	ev_idle_stop(l->ev, &l->idle);
+	ev_timer_stop(l->ev, &l->timer);
+	ev_loop_destroy(l->ev);
+	wheels_free(&l->wheels);
+	free(l->scratch);
+	free(l);
+}
+
+void
+loop_run(struct loop *loop)
+{
+	running = loop;
+	ev_now_update(loop->ev);
+	loop->now = loop->polled = read_clock(CLOCK_MONOTONIC);
+	ev_run(loop->ev, 0);
+	running = NULL;
+	/* Now, not on entry: a stop that came before the start counts. */
+	atomic_store(&loop->stop, false);
+}
+
+void
+loop_stop(struct loop *loop)
+{
+	atomic_store(&loop->stop, true);
+	ev_async_send(loop->ev, &loop->async);
+}
+
+nsec_t
+loop_now(const struct loop *loop)
+{
+	return loop->now;
+}
+
+struct timespec
+loop_wall(const struct loop *loop)
+{
+	nsec_t wall = loop->now + loop->wall_offset;
+
+	return (struct timespec){
+		.tv_sec = (time_t)(wall / NSEC_PER_SEC),
+		.tv_nsec = (long)(wall % NSEC_PER_SEC),
+	};
+}
+
+void
+loop_now_update(struct loop *loop)
+{
+	loop->now = read_clock(CLOCK_MONOTONIC);
+}
+
+uint8_t *
+loop_scratch(struct loop *loop)
+{
+	return loop->scratch;
+}
+
+uint8_t *
+loop_scratch_out(struct loop *loop)
+{
+	return loop->scratch + LOOP_SCRATCH;
+}
+
+void
+loop_set_blocks(struct loop *loop, struct blocks *blocks)
+{
+	loop->blocks = blocks;
+}
+
+struct blocks *
+loop_blocks(const struct loop *loop)
+{
+	return loop->blocks;
+}
+
+const struct loop_stats *
+loop_stats(const struct loop *loop)
+{
+	return &loop->stats;
+}
+
+/* --- descriptors ------------------------------------------------------- */
+
+static_assert((int)WATCH_READ == (int)EV_READ &&
+    (int)WATCH_WRITE == (int)EV_WRITE, "events need translating");
+
+enum { WATCH_EVENTS = WATCH_READ | WATCH_WRITE };
+
+static ev_io *
+io_of(struct watch *w)
+{
+	return (ev_io *)(void *)w->ev;
+}
+
+static const ev_io *
+const_io_of(const struct watch *w)
+{
+	return (const ev_io *)(const void *)w->ev;
+}
+
+void
+watch_init(struct watch *w, struct loop *loop, int fd, watch_fn *fn)
+{
+	ev_io *io = io_of(w);
+
+	/* Says that the descriptor is new, even if its number is not. */
+	ev_io_init(io, on_io, fd, 0);
+	io->data = loop;
+	w->fn = fn;
+}
+
+void
+watch_want(struct watch *w, unsigned events)
+{
+	ev_io *io = io_of(w);
+	struct loop *loop = io->data;
+
+	ASSERT((events & ~(unsigned)WATCH_EVENTS) == 0);
+	if (events == watch_wanted(w))
+		return;
+	ev_io_stop(loop->ev, io);
+	if (events == 0)
+		return;
+	/* Not set: that would cost a system call even for no change. */
+	ev_io_modify(io, (int)events);
+	ev_io_start(loop->ev, io);
+}
+
+unsigned
+watch_wanted(const struct watch *w)
+{
+	const ev_io *io = const_io_of(w);
+
+	return ev_is_active(io) ? (unsigned)io->events & WATCH_EVENTS : 0;
+}
+
+int
+watch_fd(const struct watch *w)
+{
+	return const_io_of(w)->fd;
+}
+
+struct loop *
+watch_loop(const struct watch *w)
+{
+	return const_io_of(w)->data;
+}
+
+void
+watch_stop(struct watch *w)
+{
+	watch_want(w, 0);
+}
+
+/* --- timers ------------------------------------------------------------ */
+
+void
+loop_arm(struct loop *loop, struct wheel_timer *t, nsec_t after)
+{
+	nsec_t most = NSEC_NEVER - 1 - loop->now;
+
+	wheel_arm(loop->wheels, t, loop->now + MIN(after, most));
+}
+
+void
+loop_arm_at(struct loop *loop, struct wheel_timer *t, nsec_t due)
+{
+	wheel_arm(loop->wheels, t, due);
+}
+
+void
+loop_cancel(struct loop *loop, struct wheel_timer *t)
+{
+	wheel_cancel(loop->wheels, t);
+}
+
+/* --- calls ------------------------------------------------------------- */
+
+static void
+append(struct loop *loop, struct mail *m)
+{
+	m->next = NULL;
+	*loop->later_end = m;
+	loop->later_end = &m->next;
+}
+
+/* To the `later` list, so that it can be cancelled there. */
+static void
+take_mail(struct loop *loop)
+{
+	if (atomic_load_explicit(&loop->box.last, memory_order_relaxed) ==
+	    NULL)
+		return;
+
+	struct mail *m = mailbox_take(&loop->box);
+
+	while (m != NULL) {
+		struct mail *next = m->next;
+
+		append(loop, m);
+		m = next;
+	}
+}
+
+void
+loop_again(struct loop *loop, struct loop_again *a)
+{
+	if (list_is_empty(&a->link))
+		list_add_last(&loop->again, &a->link);
+}
+
+void
+loop_later(struct loop *loop, struct mail *m)
+{
+	if (!atomic_exchange(&m->put, true))
+		append(loop, m);
+}
+
+void
+loop_later_cancel(struct loop *loop, struct mail *m)
+{
+	if (!atomic_load(&m->put))
+		return;
+	take_mail(loop);
+	for (struct mail **p = &loop->later; *p != NULL; p = &(*p)->next) {
+		if (*p != m)
+			continue;
+		*p = m->next;
+		if (loop->later_end == &m->next)
+			loop->later_end = p;
+		atomic_store(&m->put, false);
+		return;
+	}
+}
+
+void
+loop_post(struct loop *loop, struct mail *m)
+{
+	if (running == loop)
+		loop_later(loop, m);
+	else if (mailbox_put(&loop->box, m))
+		ev_async_send(loop->ev, &loop->async);
+}
+
+/* --- a turn ------------------------------------------------------------ */
+
+/* For figures that only this thread writes. */
+static void
+set(_Atomic uint64_t *figure, uint64_t value)
+{
+	atomic_store_explicit(figure, value, memory_order_relaxed);
+}
+
+static uint64_t
+get(const _Atomic uint64_t *figure)
+{
+	return atomic_load_explicit(figure, memory_order_relaxed);
+}
+
+static void
+count(_Atomic uint64_t *figure, uint64_t n)
+{
+	set(figure, get(figure) + n);
+}
+
+static void
+on_io(struct ev_loop *ev, ev_io *io, int revents)
+{
+	struct loop *loop = io->data;
+	struct watch *w = container_of(io, struct watch, ev);
+	unsigned ready = (unsigned)revents & WATCH_EVENTS;
+
+	(void)ev;
+	if (UNLIKELY(revents & EV_ERROR))
+		ready = ((unsigned)io->events & WATCH_EVENTS) | WATCH_ERROR;
+	count(&loop->stats.ready, 1);
+	if (ready & WATCH_READ)
+		count(&loop->stats.readers, 1);
+	if (ready & WATCH_WRITE)
+		count(&loop->stats.writers, 1);
+	w->fn(w, ready);
+}
+
+static void
+run_timers(struct loop *loop)
+{
+	if (wheels_next(loop->wheels) <= loop->now)
+		count(&loop->stats.timers,
+		    wheels_advance(loop->wheels, loop->now));
+}
+
+/* Moved aside first, so that each is called once, new ones not at all. */
+static void
+run_again(struct loop *loop)
+{
+	struct list now;
+	struct list *l;
+
+	list_move_all(&now, &loop->again);
+	while ((l = list_pop_first(&now)) != NULL) {
+		struct loop_again *a = container_of(l, struct loop_again,
+		    link);
+
+		list_add_last(&loop->again, l);
+		a->fn(a);
+	}
+}
+
+static void
+run_later(struct loop *loop)
+{
+	for (int i = 0; loop->later != NULL && i < LOOP_CALLS; i++) {
+		struct mail *m = loop->later;
+
+		loop->later = m->next;
+		if (loop->later == NULL)
+			loop->later_end = &loop->later;
+		mail_call(m);
+	}
+}
+
+/* How long may the poll last? */
+static void
+plan_poll(struct loop *loop)
+{
+	nsec_t due = wheels_next(loop->wheels);
+
+	loop->planned = MAX(due, loop->now);
+	if (!list_is_empty(&loop->again) || loop->later != NULL ||
+	    due <= loop->now) {
+		ev_idle_start(loop->ev, &loop->idle);
+		return;
+	}
+	ev_idle_stop(loop->ev, &loop->idle);
+	if (due == loop->timer_due)
+		return;
+	loop->timer_due = due;
+	ev_timer_stop(loop->ev, &loop->timer);
+	if (due == NSEC_NEVER)
+		return;
+	/* libev counts from when poll returned. */
+	ev_timer_set(&loop->timer, (double)(due - loop->polled) / 1e9, 0.);
+	ev_timer_start(loop->ev, &loop->timer);
+}
+
+static void
+on_prepare(struct ev_loop *ev, ev_prepare *w, int revents)
+{
+	struct loop *loop = ev_userdata(ev);
+
+	(void)w;
+	(void)revents;
+	run_timers(loop);
+	take_mail(loop);
+	run_again(loop);
+	run_later(loop);
+	if (atomic_load_explicit(&loop->stop, memory_order_relaxed))
+		ev_break(ev, EVBREAK_ONE);
+	plan_poll(loop);
+}
+
+static void
+on_timer(struct ev_loop *ev, ev_timer *w, int revents)
+{
+	struct loop *loop = ev_userdata(ev);
+
+	(void)w;
+	(void)revents;
+	loop->timer_due = NSEC_NEVER;
+}
+
+static void
+on_idle(struct ev_loop *ev, ev_idle *w, int revents)
+{
+	(void)ev;
+	(void)w;
+	(void)revents;
+}
+
+static void
+on_async(struct ev_loop *ev, ev_async *w, int revents)
+{
+	(void)ev;
+	(void)w;
+	(void)revents;
+}
+
+static void
+before_poll(struct ev_loop *ev)
+{
+	struct loop *loop = ev_userdata(ev);
+	struct loop_stats *stats = &loop->stats;
+
+	loop->slept = read_clock(CLOCK_MONOTONIC);
+
+	nsec_t busy = loop->slept - loop->polled;
+	nsec_t lag = MAX(busy, loop->late);
+
+	loop->late = 0;
+	loop->worst = MAX(loop->worst, lag);
+	hist_add(&stats->lag, lag);
+	if (lag > get(&stats->lag_recent))
+		set(&stats->lag_recent, lag);
+	count(&stats->busy, busy);
+	if (busy > get(&stats->longest))
+		set(&stats->longest, busy);
+	set(&stats->timers_linked, wheels_count(loop->wheels));
+	set(&stats->turn_began, 0);
+}
+
+static void
+after_poll(struct ev_loop *ev)
+{
+	struct loop *loop = ev_userdata(ev);
+	struct loop_stats *stats = &loop->stats;
+
+	loop->now = loop->polled = read_clock(CLOCK_MONOTONIC);
+	if (loop->polled > loop->planned)
+		loop->late = loop->polled - loop->planned;
+	count(&stats->idle, loop->now - loop->slept);
+	count(&stats->turns, 1);
+	set(&stats->turn_began, loop->now);
+	if (loop->now < loop->wall_due)
+		return;
+	read_wall(loop);
+	set(&stats->lag_recent, loop->worst);
+	loop->worst = 0;
+}
+
+/* --- clocks and errors ------------------------------------------------- */
+
+static nsec_t
+read_clock(clockid_t id)
+{
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return (nsec_t)ts.tv_sec * NSEC_PER_SEC + (nsec_t)ts.tv_nsec;
+}
+
+/* May wrap, if the time of day is before the start: then so does the sum. */
+static void
+read_wall(struct loop *loop)
+{
+	loop->wall_offset = read_clock(CLOCK_REALTIME) - loop->now;
+	loop->wall_due = loop->now + NSEC_PER_SEC;
+}
+
+/* epoll itself failed: nothing can be served any more. */
+static void
+on_syserr(const char *what)
+{
+	fprintf(stderr, "penstock: %s: %s\n", what, strerror(errno));
+	abort();
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * loop.h - one thread's event loop: descriptors, timers, and mail.
+ *
+ * The only file that knows libev.  A turn of the loop is:
+ *
+ *	poll -> time is read once -> ready descriptors, timers, mail
+ *	     -> `again` list, once -> `later` list until empty -> poll
+ *
+ * Descriptors come before timers: after a long stop, bytes that have arrived
+ * count before the timeouts that have passed.
+ *
+ * A watch says which events of a descriptor are wanted and whom to call.
+ * Reading stays wanted for a descriptor's life where possible: changing what
+ * is wanted costs a system call.
+ *
+ * Owner:    loop_new() gives a handle, the thread's that runs it.  Watches,
+ *           timers and mail are embedded in their owners, who stop them
+ *           before they are freed.
+ * Threads:  one, except loop_post(), loop_stop() and the figures.
+ * Promise:  no function of a watch, timer or mail runs inside loop_arm(),
+ *           loop_later() or any watch_ function; nor after it was stopped.
+ */
+#ifndef PENSTOCK_NET_LOOP_H
+#define PENSTOCK_NET_LOOP_H
+
+#include <stdatomic.h>
+#include <time.h>
+
+#include "base/defs.h"
+#include "base/hist.h"
+#include "base/list.h"
+#include "base/mail.h"
+#include "base/wheel.h"
+
+struct blocks;
+struct loop;
+struct watch;
+
+enum { WATCH_READ = 1, WATCH_WRITE = 2, WATCH_ERROR = 4 };
+
+/*
+ * `ready`: a set of the above.  An error of the connection counts as all that
+ * was wanted.  WATCH_ERROR comes besides when the kernel refuses to watch the
+ * descriptor (limits); then the watch has been stopped.
+ */
+typedef void watch_fn(struct watch *w, unsigned ready);
+
+struct watch {
+	_Alignas(8) unsigned char ev[48];	/* libev's; see loop.c */
+	watch_fn	*fn;
+};
+
+/*
+ * On the `again` list: called once a turn until list_remove() of its link,
+ * which the owner makes with list_init().
+ */
+struct loop_again {
+	struct list	 link;
+	void		(*fn)(struct loop_again *a);
+};
+
+/*
+ * What a loop feels; one writer, any readers.  The lag of a turn is how long
+ * something could have waited for it: the longer of the turn's own length
+ * (whatever came meanwhile waits for its end) and the lateness of the oldest
+ * timer that was due when it began.
+ */
+struct loop_stats {
+	struct hist		 lag;		/* a sample a turn */
+	_Atomic uint64_t	 lag_recent;	/* worst of the last second */
+	_Atomic uint64_t	 busy;		/* nsec outside poll */
+	_Atomic uint64_t	 idle;		/* nsec inside poll */
+	_Atomic uint64_t	 longest;	/* nsec, longest turn so far */
+	_Atomic uint64_t	 turns;
+	_Atomic uint64_t	 turn_began;	/* 0 while polling; watchdog */
+	_Atomic uint64_t	 ready;		/* calls of watches */
+	_Atomic uint64_t	 readers;	/* with WATCH_READ */
+	_Atomic uint64_t	 writers;	/* with WATCH_WRITE */
+	_Atomic uint64_t	 timers;	/* fired */
+	_Atomic uint64_t	 timers_linked;	/* as of the last turn */
+};
+
+enum { LOOP_SCRATCH = 64 * 1024, LOOP_CALLS = 10000 };
+
+/* NULL if the kernel gives no descriptor for it. */
+struct loop *loop_new(void) MUST_USE;
+void loop_free(struct loop **loop);
+
+/* Run until loop_stop(). */
+void loop_run(struct loop *loop);
+void loop_stop(struct loop *loop);
+
+/* Monotonic time of this turn. */
+nsec_t loop_now(const struct loop *loop);
+
+/* Time of day of this turn; follows jumps of the clock within a second. */
+struct timespec loop_wall(const struct loop *loop);
+
+/* Read the clock again, after something slow. */
+void loop_now_update(struct loop *loop);
+
+/*
+ * LOOP_SCRATCH bytes for what is read, valid until the callback returns; and
+ * as many again for what is built.  Whoever is called runs alone, so there
+ * is never more than one user.
+ */
+uint8_t *loop_scratch(struct loop *loop);
+uint8_t *loop_scratch_out(struct loop *loop);
+
+/* Where the thread's buffers come from; set once by who made the loop. */
+void loop_set_blocks(struct loop *loop, struct blocks *blocks);
+struct blocks *loop_blocks(const struct loop *loop);
+
+/* --- descriptors --- */
+
+/* Ready to be started; `fd` stays the caller's. */
+void watch_init(struct watch *w, struct loop *loop, int fd, watch_fn *fn);
+
+/* What is wanted from now on; 0 stops. */
+void watch_want(struct watch *w, unsigned events);
+unsigned watch_wanted(const struct watch *w);
+int watch_fd(const struct watch *w);
+struct loop *watch_loop(const struct watch *w);
+
+/* Before the descriptor is closed. */
+void watch_stop(struct watch *w);
+
+/* --- timers --- */
+
+/* Fire in `after` from now, at the earliest; see wheel.h. */
+void loop_arm(struct loop *loop, struct wheel_timer *t, nsec_t after);
+void loop_arm_at(struct loop *loop, struct wheel_timer *t, nsec_t due);
+void loop_cancel(struct loop *loop, struct wheel_timer *t);
+
+/* --- calls --- */
+
+/* Once more in every turn, without blocking in poll, until removed. */
+void loop_again(struct loop *loop, struct loop_again *a);
+
+/*
+ * Call m before the next poll, or after it if LOOP_CALLS others come first;
+ * the loop's own thread only.
+ */
+void loop_later(struct loop *loop, struct mail *m);
+
+/*
+ * Forget mail given to loop_later() or loop_post() that has not been called,
+ * so that its owner may be freed; harmless if there is none.  The loop's own
+ * thread only, and no other may be posting m meanwhile.  Walks the list.
+ */
+void loop_later_cancel(struct loop *loop, struct mail *m);
+
+/*
+ * Call m in the loop's thread, from any thread; in its own, the same as
+ * loop_later().  Costs a system call only when the loop sleeps.
+ */
+void loop_post(struct loop *loop, struct mail *m);
+
+const struct loop_stats *loop_stats(const struct loop *loop);
+
+#endif

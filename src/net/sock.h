@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * sock.h - descriptors of sockets: made, connected, asked.
+ *
+ * Everything made here is non-blocking, closed on exec, and, if it is TCP,
+ * without Nagle's delay.
+ *
+ * Owner:    descriptors are the caller's.
+ * Threads:  any; nothing is shared.
+ */
+#ifndef PENSTOCK_NET_SOCK_H
+#define PENSTOCK_NET_SOCK_H
+
+#include "base/addr.h"
+
+/* A stream socket for addresses like `a`; or -errno. */
+int sock_open(const struct addr *a) MUST_USE;
+
+/* 0, or -EINPROGRESS: writable when it is decided; or another -errno. */
+int sock_connect(int fd, const struct addr *to) MUST_USE;
+
+/* 0, or the error that is pending, as a positive errno; forgets it. */
+int sock_error(int fd) MUST_USE;
+
+/* Both ends have the same address: it is connected to itself. */
+bool sock_is_self_connected(int fd);
+
+/* The other end's address and the local one; ADDR_NONE if there is none. */
+void sock_peer(int fd, struct addr *out);
+void sock_local(int fd, struct addr *out);
+
+/* Close in such a way that the other end sees a reset. */
+void sock_reset(int fd);
+
+#endif

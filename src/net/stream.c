@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * stream.c - one end of a connection; see stream.h.
+ *
+ * One watch serves both directions.  Reading is wanted from the first resume
+ * until the end or until something arrives while the stream is paused: a
+ * reader that pauses and resumes at once costs no system call.  Writing is
+ * wanted while there is a queue.
+ */
+#include "net/stream.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "base/slab.h"
+#include "net/sock.h"
+
+/* Pieces in one write of the queue. */
+enum { FLUSH_PIECES = 16 };
+
+struct stream {
+	struct watch		 watch;
+	struct stream_pool	*pool;
+	stream_read_fn		*reader;
+	void			*reader_arg;
+	stream_write_fn		*writer;
+	void			*writer_arg;
+	struct buf		 queue;
+	uint64_t		 received;
+	uint64_t		 sent;
+	nsec_t			 sent_at;
+	uint32_t		 low;
+	int16_t			 read_err;	/* positive errno */
+	int16_t			 write_err;
+	bool			 paused;
+	bool			 eof;		/* their FIN was received */
+	bool			 ending;	/* our FIN is wanted */
+	bool			 ended;		/* and sent */
+};
+
+/* There may be a hundred thousand of them. */
+static_assert(sizeof(struct stream) <= 160, "struct stream has grown");
+
+struct stream_pool {
+	struct loop		*loop;
+	struct stream_totals	*totals;
+	struct stream		*current;	/* being called, if alive */
+	struct slab		 slab;
+};
+
+static watch_fn	on_ready;
+static int	flush(struct stream *s);
+static ssize_t	give(struct stream *s, const struct iovec *iov, int n);
+static void	write_failed(struct stream *s, int err);
+
+/* --- life -------------------------------------------------------------- */
+
+struct stream_pool *
+stream_pool_new(struct loop *loop, size_t max, struct stream_totals *totals)
+{
+	struct stream_pool *p = xcalloc(1, sizeof *p);
+
+	p->loop = loop;
+	p->totals = totals;
+	slab_init(&p->slab, sizeof(struct stream), max);
+	return p;
+}
+
+void
+stream_pool_free(struct stream_pool **p)
+{
+	if (*p == NULL)
+		return;
+	slab_fini(&(*p)->slab);
+	free(*p);
+	*p = NULL;
+}
+
+/* Only the pool's thread writes them. */
+static void
+count(_Atomic uint64_t *figure, uint64_t n)
+{
+	atomic_store_explicit(figure, n +
+	    atomic_load_explicit(figure, memory_order_relaxed),
+	    memory_order_relaxed);
+}
+
+struct stream *
+stream_new(struct stream_pool *p, int fd)
+{
+	struct stream *s = slab_take(&p->slab);
+
+	if (s == NULL)
+		return NULL;
+	*s = (struct stream){ .pool = p, .paused = true };
+	watch_init(&s->watch, p->loop, fd, on_ready);
+	buf_init(&s->queue);
+	count(&p->totals->open, 1);
+	return s;
+}
+
+/* All but the descriptor, which is returned. */
+static int
+dissolve(struct stream **stream)
+{
+	struct stream *s = *stream;
+	struct stream_pool *p = s->pool;
+	int fd = watch_fd(&s->watch);
+
+	*stream = NULL;
+	watch_stop(&s->watch);
+	buf_clear(&s->queue, loop_blocks(p->loop));
+	if (p->current == s)
+		p->current = NULL;
+	count(&p->totals->open, UINT64_MAX);	/* one less */
+	slab_give(&p->slab, s);
+	return fd;
+}
+
+void
+stream_close(struct stream **s)
+{
+	if (*s != NULL)
+		close(dissolve(s));
+}
+
+void
+stream_reset(struct stream **s)
+{
+	if (*s != NULL)
+		sock_reset(dissolve(s));
+}
+
+/* --- readiness --------------------------------------------------------- */
+
+static void
+want(struct stream *s, unsigned events)
+{
+	watch_want(&s->watch, watch_wanted(&s->watch) | events);
+}
+
+static void
+unwant(struct stream *s, unsigned events)
+{
+	watch_want(&s->watch, watch_wanted(&s->watch) & ~events);
+}
+
+static void
+on_readable(struct stream *s)
+{
+	if (s->paused || s->reader == NULL)
+		unwant(s, WATCH_READ);
+	else
+		s->reader(s->reader_arg);
+}
+
+static void
+on_writable(struct stream *s)
+{
+	int err = s->write_err;
+
+	if (err == 0)
+		err = flush(s);
+	if (s->writer != NULL && (err != 0 || s->queue.length <= s->low))
+		s->writer(s->writer_arg, err);
+}
+
+/* Either function may close the stream: then `current` is no longer it. */
+static void
+on_ready(struct watch *w, unsigned ready)
+{
+	struct stream *s = container_of(w, struct stream, watch);
+	struct stream_pool *p = s->pool;
+
+	p->current = s;
+	if (UNLIKELY(ready & WATCH_ERROR)) {
+		s->read_err = EIO;
+		write_failed(s, EIO);
+	}
+	if (ready & WATCH_WRITE)
+		on_writable(s);
+	if (ready & WATCH_READ && p->current == s)
+		on_readable(s);
+	p->current = NULL;
+}
+
+/* --- reading ----------------------------------------------------------- */
+
+void
+stream_set_reader(struct stream *s, stream_read_fn *fn, void *arg)
+{
+	s->reader = fn;
+	s->reader_arg = arg;
+	if (fn != NULL)
+		stream_resume(s);
+	else
+		stream_pause(s);
+}
+
+void
+stream_pause(struct stream *s)
+{
+	s->paused = true;
+}
+
+void
+stream_resume(struct stream *s)
+{
+	s->paused = false;
+	if (!s->eof && s->read_err == 0)
+		want(s, WATCH_READ);
+}
+
+bool
+stream_is_paused(const struct stream *s)
+{
+	return s->paused;
+}
+
+static ssize_t
+read_failed(struct stream *s, int err)
+{
+	s->read_err = (int16_t)err;
+	unwant(s, WATCH_READ);
+	return -err;
+}
+
+ssize_t
+stream_recv(struct stream *s, void *to, size_t size)
+{
+	ssize_t n;
+
+	ASSERT(size > 0);
+	if (s->read_err != 0)
+		return -s->read_err;
+	do
+		n = recv(watch_fd(&s->watch), to, size, 0);
+	while (n == -1 && errno == EINTR);
+
+	if (n > 0) {
+		s->received += (uint64_t)n;
+		count(&s->pool->totals->received, (uint64_t)n);
+		return n;
+	}
+	if (n == -1)
+		return errno == EAGAIN ? -EAGAIN : read_failed(s, errno);
+	/* A reset that a write was told of looks like an end here. */
+	if (s->write_err == ECONNRESET)
+		return read_failed(s, ECONNRESET);
+	s->eof = true;
+	unwant(s, WATCH_READ);
+	return 0;
+}
+
+bool
+stream_is_quiet(const struct stream *s)
+{
+	uint8_t byte;
+
+	if (s->eof || s->read_err != 0 || s->write_err != 0)
+		return false;
+	return recv(watch_fd(&s->watch), &byte, 1, MSG_PEEK | MSG_DONTWAIT) ==
+	    -1 && errno == EAGAIN;
+}
+
+bool
+stream_peek_end(const struct stream *s)
+{
+	uint8_t byte;
+
+	return s->eof || recv(watch_fd(&s->watch), &byte, 1,
+	    MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* --- writing ----------------------------------------------------------- */
+
+void
+stream_set_writer(struct stream *s, stream_write_fn *fn, void *arg,
+    size_t low)
+{
+	s->writer = fn;
+	s->writer_arg = arg;
+	s->low = (uint32_t)MIN(low, UINT32_MAX);
+}
+
+static size_t
+length_of(const struct iovec *iov, int n)
+{
+	size_t length = 0;
+
+	for (int i = 0; i < n; i++)
+		length += iov[i].iov_len;
+	return length;
+}
+
+int
+stream_send(struct stream *s, const struct iovec *iov, int n,
+    enum block_use use)
+{
+	size_t length = length_of(iov, n);
+	ssize_t given = 0;
+
+	ASSERT(!s->ending);
+	if (s->write_err != 0)
+		return -s->write_err;
+	if (length == 0)
+		return 0;
+	if (s->queue.length == 0) {
+		given = give(s, iov, n);
+		if (given < 0) {
+			write_failed(s, (int)-given);
+			return (int)given;
+		}
+	}
+	if ((size_t)given == length)
+		return 0;
+	if (!buf_append(&s->queue, loop_blocks(s->pool->loop), iov, n,
+	    (size_t)given, use)) {
+		write_failed(s, ENOMEM);
+		return -ENOMEM;
+	}
+	want(s, WATCH_WRITE);
+	return 0;
+}
+
+/* The bytes that the kernel took, which may be none; or -errno. */
+static ssize_t
+give(struct stream *s, const struct iovec *iov, int n)
+{
+	int fd = watch_fd(&s->watch);
+	struct msghdr msg = {
+		.msg_iov = (struct iovec *)iov,	/* not written to */
+		.msg_iovlen = (size_t)n,
+	};
+	ssize_t given;
+
+	do
+		given = n == 1 ?
+		    send(fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL) :
+		    sendmsg(fd, &msg, MSG_NOSIGNAL);
+	while (given == -1 && errno == EINTR);
+
+	if (given == -1)
+		return errno == EAGAIN ? 0 : -errno;
+	s->sent += (uint64_t)given;
+	s->sent_at = loop_now(s->pool->loop);
+	count(&s->pool->totals->sent, (uint64_t)given);
+	return given;
+}
+
+/* Write from the queue once; 0 or a positive errno. */
+static int
+flush(struct stream *s)
+{
+	struct iovec iov[FLUSH_PIECES];
+	int n = buf_peek(&s->queue, iov, FLUSH_PIECES);
+	ssize_t given = n > 0 ? give(s, iov, n) : 0;
+
+	if (given < 0) {
+		write_failed(s, (int)-given);
+		return (int)-given;
+	}
+	buf_consume(&s->queue, loop_blocks(s->pool->loop), (size_t)given);
+	if (s->queue.length > 0)
+		return 0;
+	unwant(s, WATCH_WRITE);
+	if (s->ending)
+		stream_end(s);
+	return 0;
+}
+
+static void
+write_failed(struct stream *s, int err)
+{
+	if (s->write_err == 0)
+		s->write_err = (int16_t)err;
+	buf_clear(&s->queue, loop_blocks(s->pool->loop));
+	unwant(s, WATCH_WRITE);
+}
+
+size_t
+stream_queued(const struct stream *s)
+{
+	return s->queue.length;
+}
+
+void
+stream_end(struct stream *s)
+{
+	s->ending = true;
+	if (s->queue.length > 0 || s->write_err != 0 || s->ended)
+		return;
+	/* Fails only when there is no connection any more. */
+	(void)shutdown(watch_fd(&s->watch), SHUT_WR);
+	s->ended = true;
+}
+
+bool
+stream_has_ended(const struct stream *s)
+{
+	return s->ended;
+}
+
+int
+stream_write_error(const struct stream *s)
+{
+	return -s->write_err;
+}
+
+/* --- facts ------------------------------------------------------------- */
+
+uint64_t
+stream_received(const struct stream *s)
+{
+	return s->received;
+}
+
+uint64_t
+stream_sent(const struct stream *s)
+{
+	return s->sent;
+}
+
+nsec_t
+stream_sent_at(const struct stream *s)
+{
+	return s->sent_at;
+}
+
+struct loop *
+stream_loop(const struct stream *s)
+{
+	return s->pool->loop;
+}
+
+void
+stream_peer(const struct stream *s, struct addr *out)
+{
+	sock_peer(watch_fd(&s->watch), out);
+}
+
+void
+stream_local(const struct stream *s, struct addr *out)
+{
+	sock_local(watch_fd(&s->watch), out);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * stream.h - one end of a connection: bytes in, bytes out, never blocking.
+ *
+ * The only file that reads from and writes to sockets.  Whoever owns a stream
+ * sees no descriptor; TLS would be another set of the operations here.
+ *
+ * Reading is pulled: when bytes may be there the reader's function is called,
+ * and calls stream_recv() once.  What remains in the kernel is reported in
+ * the next turn, so one busy stream can't starve the others.  A reader that
+ * wants nothing now calls stream_pause(); it is lazy, and costs nothing if
+ * nothing arrives.
+ *
+ * Writing is tried at once.  What the kernel doesn't take is queued in
+ * blocks and written when it will; the writer's function is told when the
+ * queue has fallen to `low` (and when writing failed).  Who writes looks at
+ * stream_queued() and stops at its high watermark.
+ *
+ * Reader and writer are set apart since in a tunnel they are two flows.
+ *
+ * Owner:    stream_new() gives a handle to the caller, who ends it with
+ *           stream_close().
+ * Threads:  the loop's.
+ * Promise:  neither function runs inside stream_send(), stream_recv() or
+ *           stream_close(), nor after the latter.
+ * Errors:   as negative errno.  After one of reading only stream_close() makes
+ *           sense.  After one of writing what has arrived can still be
+ *           received: a server may answer and close without having read all.
+ */
+#ifndef PENSTOCK_NET_STREAM_H
+#define PENSTOCK_NET_STREAM_H
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "base/block.h"
+#include "base/buf.h"
+#include "net/loop.h"
+
+struct stream;
+
+/* Bytes, an end or an error are there to be received. */
+typedef void stream_read_fn(void *arg);
+
+/*
+ * Bytes left the queue and it is at `low` or below (err 0), so more than once
+ * on its way to empty; or writing failed (err is a positive errno).
+ */
+typedef void stream_write_fn(void *arg, int err);
+
+/* What all streams of a worker share. */
+struct stream_totals {
+	_Atomic uint64_t	received;	/* bytes */
+	_Atomic uint64_t	sent;
+	_Atomic uint64_t	open;
+};
+
+struct stream_pool;
+
+/*
+ * Where a loop's streams come from: at most `max` of them.  `totals` is
+ * counted into; the caller's.
+ */
+struct stream_pool *stream_pool_new(struct loop *loop, size_t max,
+    struct stream_totals *totals);
+void stream_pool_free(struct stream_pool **p);
+
+/*
+ * A stream over a connected, non-blocking socket, which it owns from now on.
+ * NULL when there is no memory; then the socket stays the caller's.  It
+ * starts paused, without reader and writer.
+ */
+struct stream *stream_new(struct stream_pool *p, int fd) MUST_USE;
+
+/* Close at once; what is queued is lost.  Clears *s; NULL in it is fine. */
+void stream_close(struct stream **s);
+
+/*
+ * As above, but the other end sees a reset: never a clean end.  Unix sockets
+ * have no reset; there it is the same.
+ */
+void stream_reset(struct stream **s);
+
+/* Who reads from now on (and wants to), or NULL. */
+void stream_set_reader(struct stream *s, stream_read_fn *fn, void *arg);
+
+/* Who writes from now on, or NULL; `low` is in bytes. */
+void stream_set_writer(struct stream *s, stream_write_fn *fn, void *arg,
+    size_t low);
+
+/*
+ * Up to `size` bytes; 0 for the other end's FIN; -EAGAIN for nothing after
+ * all; or another negative errno.  Never called twice for one readiness.
+ */
+ssize_t stream_recv(struct stream *s, void *to, size_t size) MUST_USE;
+
+/* Call the reader no more, or again; harmless twice. */
+void stream_pause(struct stream *s);
+void stream_resume(struct stream *s);
+bool stream_is_paused(const struct stream *s);
+
+/*
+ * Send n pieces, in order, after what is queued.  What isn't taken is copied
+ * and queued for `use`.  0; -ENOMEM when it couldn't be queued (the stream is
+ * then broken: bytes are missing); -EPIPE, -ECONNRESET...
+ */
+int stream_send(struct stream *s, const struct iovec *iov, int n,
+    enum block_use use) MUST_USE;
+
+/* Bytes queued in it. */
+size_t stream_queued(const struct stream *s);
+
+/* Send FIN once the queue is empty; nothing may be sent after. */
+void stream_end(struct stream *s);
+
+/* FIN was asked for, and has been given to the kernel. */
+bool stream_has_ended(const struct stream *s);
+
+/*
+ * Idle for long: may it be used again?  False when the other end closed it,
+ * or bytes lie in it that nobody asked for.  One system call.
+ */
+bool stream_is_quiet(const struct stream *s);
+
+/* 0, or why writing failed, as a negative errno; kept. */
+int stream_write_error(const struct stream *s);
+
+/*
+ * Has the other end's FIN come, with nothing before it that was not received?
+ * One system call.
+ */
+bool stream_peek_end(const struct stream *s);
+
+/* Totals over its life. */
+uint64_t stream_received(const struct stream *s);
+uint64_t stream_sent(const struct stream *s);
+
+/* The loop's time when the kernel last took a byte; 0 for never. */
+nsec_t stream_sent_at(const struct stream *s);
+
+struct loop *stream_loop(const struct stream *s);
+
+struct addr;
+/* The address at the other end, and the local one; of unix ones no path. */
+void stream_peer(const struct stream *s, struct addr *out);
+void stream_local(const struct stream *s, struct addr *out);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * access_log.c - one line for each exchange; see access_log.h.
+ */
+#include "proxy/access_log.h"
+
+#include "proxy/exchange.h"
+#include "proxy/worker.h"
+
+/* Texts that a line needs only while it is made. */
+struct texts {
+	char	client[ADDR_TEXT];
+	char	server[ADDR_TEXT];
+	char	id[17];
+};
+
+/* --- values ------------------------------------------------------------ */
+
+static struct str
+client_text(const struct exchange *x, struct texts *t)
+{
+	return str_of(addr_print(x->from, t->client, sizeof t->client));
+}
+
+static struct str
+method_text(const struct exchange *x)
+{
+	return x->has_head ? str_of(method_name(x->request.method)) : STR("");
+}
+
+static struct str
+target_text(const struct exchange *x)
+{
+	return x->has_head ? head_str(&x->request, x->request.target) :
+	    STR("");
+}
+
+static struct str
+upstream_text(const struct exchange *x)
+{
+	return str_of(x->route->upstream != NULL ? x->route->upstream->name :
+	    NULL);
+}
+
+static struct str
+server_text(const struct exchange *x, struct texts *t)
+{
+	uint8_t family = x->upstream_addr.family;
+
+	if (x->last_server != NULL &&
+	    (family == ADDR_NONE || family == ADDR_UNIX))
+		return str_of(x->last_server->text);
+	if (family == ADDR_NONE)
+		return STR("");
+	return str_of(addr_print(&x->upstream_addr, t->server,
+	    sizeof t->server));
+}
+
+static struct str
+id_text(const struct exchange *x, struct texts *t)
+{
+	struct out o;
+
+	out_init(&o, t->id, sizeof t->id);
+	out_hex(&o, x->id);
+	return out_text(&o);
+}
+
+static nsec_t
+span(nsec_t from, nsec_t to)
+{
+	return from == 0 || to == 0 ? NSEC_NEVER : to - from;
+}
+
+/* --- the line ---------------------------------------------------------- */
+
+static void
+add_key(struct out *o, struct str name)
+{
+	out_put(o, ",\"");
+	out_str(o, name);
+	out_put(o, "\":");
+}
+
+static void
+add_TEXT(struct out *o, struct str name, struct str value)
+{
+	if (str_is_empty(value))
+		return;
+	add_key(o, name);
+	out_json(o, value);
+}
+
+static void
+add_NUMBER(struct out *o, struct str name, uint64_t value)
+{
+	add_key(o, name);
+	out_number(o, value);
+}
+
+static void
+add_SPAN(struct out *o, struct str name, nsec_t value)
+{
+	if (value == NSEC_NEVER)
+		return;
+	add_key(o, name);
+	out_decimal(o, value / 1000, 6);
+}
+
+static void
+add_FLAG(struct out *o, struct str name, bool value)
+{
+	add_key(o, name);
+	out_put(o, value ? "true" : "false");
+}
+
+static void
+build(struct out *o, const struct exchange *x)
+{
+	struct timespec wall = loop_wall(x->worker->loop);
+	struct texts t;
+
+	out_init(o, loop_scratch_out(x->worker->loop), LOG_LINE_MAX);
+	out_put(o, "{\"time\":");
+	out_decimal(o, (uint64_t)wall.tv_sec * 1000000 +
+	    (uint64_t)wall.tv_nsec / 1000, 6);
+#define LOG_FIELD(name, TYPE, value, help) add_##TYPE(o, STR(#name), value);
+#include "proxy/log_fields.def"
+	out_char(o, '}');
+}
+
+void
+access_log(struct exchange *x)
+{
+	struct worker *w = x->worker;
+	struct out o;
+
+	if (w->access_log == NULL)
+		return;
+	build(&o, x);
+	if (out_is_full(&o)) {
+		/* Only a target can be that long: the line goes without. */
+		x->request.target.len = 0;
+		build(&o, x);
+	}
+	log_put(w->access_log, o.mem, out_len(&o));
+}
+
+void
+access_log_manual(FILE *out)
+{
+	fputs(".It Ic time\nWhen it was over, in seconds since 1970.\n", out);
+#define LOG_FIELD(name, TYPE, value, help) \
+	fputs(".It Ic " #name "\n" help "\n", out);
+#include "proxy/log_fields.def"
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * admit.c - walk an exchange through its limits; see admit.h.
+ */
+#include "proxy/admit.h"
+
+#include "net/stream.h"
+#include "proxy/worker.h"
+
+static gate_fn	on_waited;
+
+/* --- what a refusal says ----------------------------------------------- */
+
+/*
+ * Whole seconds, rounded up, and up to a quarter more, so that those who were
+ * refused together don't come back together.  Never less than the true wait.
+ */
+static uint64_t
+retry_after(const struct exchange *x, nsec_t wait)
+{
+	uint64_t seconds = (wait + NSEC_PER_SEC - 1) / NSEC_PER_SEC;
+
+	seconds = MAX(seconds, 1);
+	return seconds + (x->id >> 32) % (seconds / 4 + 1);
+}
+
+static enum exchange_state
+refuse(struct exchange *x, struct limit_pass *p, enum failure why)
+{
+	x->retry_after = retry_after(x,
+	    limit_retry_after(p, worker_now(x->worker)));
+	return exchange_failed(x, why);
+}
+
+/* --- the walk ---------------------------------------------------------- */
+
+/*
+ * A token from every bucket.  True, and *wait is how long to hold the exchange
+ * until the last of them is due; or false, and *wait is how long until the
+ * missing one would be.
+ */
+static bool
+take_tokens(struct exchange *x, nsec_t *wait)
+{
+	nsec_t now = worker_now(x->worker), hold = 0;
+
+	for (; x->charged < x->pass_count; x->charged++) {
+		struct limit_pass *p = &x->passes[x->charged];
+
+		*wait = limit_rate(p, now);
+		if (*wait > 0 && !p->charged)
+			return false;
+		hold = MAX(hold, *wait);
+	}
+	*wait = hold;
+	return true;
+}
+
+static enum exchange_state
+pass_gates(struct exchange *x)
+{
+	struct worker *w = x->worker;
+	nsec_t now = worker_now(w);
+
+	for (; x->admitted < x->pass_count; x->admitted++) {
+		struct limit_pass *p = &x->passes[x->admitted];
+		enum failure why;
+
+		switch (limit_enter(p, w->id, now, &why)) {
+		case GATE_TAKEN:
+			break;
+		case GATE_WAITS:
+			exchange_arm(x, now +
+			    limit_spec(p->limit)->gate.queue_timeout);
+			return XS_ADMIT;
+		case GATE_REFUSED:
+			return refuse(x, p, why);
+		}
+	}
+	x->times.admitted = now;
+	return XS_RESOLVE;
+}
+
+static void
+set_up_passes(struct exchange *x)
+{
+	const struct limits *registry = x->worker->shared->limits;
+
+	x->pass_count = x->route->limit_count;
+	for (unsigned i = 0; i < x->pass_count; i++) {
+		struct limit *l = x->route->limits[i].limit;
+		uint64_t key = limit_spec(l)->key == LIMIT_KEY_NONE ? 0 :
+		    limit_key_of(registry, l, x->from);
+
+		limit_pass_init(&x->passes[i], l, key, on_waited);
+		x->passes[i].owner = x;
+	}
+}
+
+enum exchange_state
+admit_enter(struct exchange *x)
+{
+	enum exchange_state next = XS_ADMIT;
+	nsec_t wait = 0;
+
+	set_up_passes(x);
+	if (!take_tokens(x, &wait)) {
+		x->retry_after = retry_after(x, wait);
+		return exchange_failed(x, FAIL_RATE_LIMITED);
+	}
+	if (wait > 0) {
+		x->holds = true;
+		exchange_arm(x, worker_now(x->worker) + wait);
+	} else
+		next = pass_gates(x);
+
+	/*
+	 * A FIN that came with the request's last byte says that the client
+	 * has no more to ask, not that it is gone.
+	 */
+	if (next == XS_ADMIT &&
+	    stream_peek_end(x->client->stream(x->session)))
+		x->half_closed = true;
+	return next;
+}
+
+enum exchange_state
+admit_on_late(struct exchange *x)
+{
+	struct limit_pass *p;
+	enum exchange_state next;
+
+	if (x->holds) {
+		x->holds = false;
+		return pass_gates(x);
+	}
+	p = &x->passes[x->admitted];
+	next = refuse(x, p, FAIL_QUEUE_TIMEOUT);
+	limit_leave(p, x->worker->id, worker_now(x->worker),
+	    FAIL_QUEUE_TIMEOUT);
+	return next;
+}
+
+/* The gate has given a permit, or thrown us out. */
+static void
+on_waited(struct gate_waiter *waiter, enum failure why)
+{
+	struct limit_pass *p = container_of(waiter, struct limit_pass, waiter);
+	struct exchange *x = p->owner;
+
+	ASSERT(x->state == XS_ADMIT && p == &x->passes[x->admitted]);
+	if (why != FAIL_NONE) {
+		exchange_run(x, refuse(x, p, why));
+		return;
+	}
+	x->admitted++;
+	exchange_run(x, pass_gates(x));
+}
+
+/* --- giving back ------------------------------------------------------- */
+
+void
+admit_leave_upstream(struct exchange *x)
+{
+	nsec_t now = worker_now(x->worker);
+
+	if (x->times.admitted == 0)
+		return;
+	for (unsigned i = 0; i < x->pass_count; i++)
+		if (x->route->limits[i].of_upstream)
+			limit_leave(&x->passes[i], x->worker->id, now,
+			    FAIL_NONE);
+}
+
+void
+admit_leave(struct exchange *x)
+{
+	nsec_t now = worker_now(x->worker);
+	bool admitted = x->times.admitted != 0;
+
+	for (unsigned i = 0; i < x->pass_count; i++) {
+		struct limit_pass *p = &x->passes[i];
+
+		limit_leave(p, x->worker->id, now,
+		    admitted ? FAIL_NONE : x->why);
+		if (!admitted)
+			limit_rate_undo(p);
+	}
+	x->pass_count = 0;
+}

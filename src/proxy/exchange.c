@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * exchange.c - the state machine of an exchange; see exchange.h.
+ *
+ *	ROUTE --> ADMIT --> RESOLVE --> CONNECT --> RELAY --> OVER
+ *	  |         |          ^ |          | |      | |        ^
+ *	  |         |     dead | |          | +------|-+-> TUNNEL
+ *	  |         |          +-|----------|--------+        |
+ *	  +---------+------------+----------+----> REPLY -----+
+ *
+ * Entering a state starts what it waits for, and returns where to go next:
+ * the same state, to wait, or another, to go straight on.  An event picks
+ * the next state and calls exchange_run().  So `state` changes in one place,
+ * no step calls the next one, and the stack stays flat.
+ *
+ * There is one release for each half: exchange_release_upstream() for the
+ * upstream's, and OVER for the client's.
+ */
+#include "proxy/exchange.h"
+
+#include "http/reply.h"
+#include "net/dial.h"
+#include "net/stream.h"
+#include "proxy/access_log.h"
+#include "proxy/admit.h"
+#include "proxy/connecting.h"
+#include "proxy/relaying.h"
+#include "proxy/routing.h"
+#include "proxy/tunnelling.h"
+#include "proxy/worker.h"
+#include "upstream/pool.h"
+
+/* An unread body of at most this is dropped, and the connection kept. */
+enum { DROP_BODY = 64 * 1024 };
+
+#define TO(NAME)	BIT(XS_##NAME)
+
+typedef enum exchange_state enter_fn(struct exchange *x);
+
+static enter_fn		enter_reply, enter_over;
+
+#define enter_route	routing_enter
+#define enter_admit	admit_enter
+#define enter_resolve	connect_enter_resolve
+#define enter_connect	connect_enter
+#define enter_relay	relay_enter
+#define enter_tunnel	tunnelling_enter
+
+static const struct {
+	const char	*name;
+	enter_fn	*enter;
+	unsigned	 next;		/* set of states */
+	enum failure	 late;		/* waits: what to fail with */
+} rows[XS_COUNT] = {
+#define WAITS(NAME, name, keyword, late, next) \
+	[XS_##NAME] = { #NAME, enter_##name, next, FAIL_##late },
+#define FLOWS(NAME, name, next) \
+	[XS_##NAME] = { #NAME, enter_##name, next, FAIL_NONE },
+#define PASSES	FLOWS
+#include "proxy/exchange_states.def"
+};
+
+static mail_fn		on_over;
+static stream_write_fn	on_reply_sent;
+
+const char *
+exchange_state_name(enum exchange_state s)
+{
+	return rows[s].name;
+}
+
+/* --- beginning --------------------------------------------------------- */
+
+struct exchange *
+exchange_new(const struct exchange_opts *opts)
+{
+	struct worker *w = opts->worker;
+	struct exchange *x = slab_take(&w->exchanges);
+
+	if (x == NULL)
+		return NULL;
+	memset(x, 0, sizeof *x);
+	x->state = XS_ROUTE;
+	x->worker = w;
+	x->session = opts->session;
+	x->client = opts->client;
+	x->service = opts->service;
+	x->route = &opts->service->route;
+	x->from = opts->from;
+	x->times.began = opts->began;
+	x->total_due = NSEC_NEVER;
+	x->id = (w->next_id++ ^ w->id_mix) * UINT64_C(0x9e3779b97f4a7c15);
+	mail_init(&x->over, on_over);
+	flow_init(&x->up);
+	flow_init(&x->down);
+	buf_init(&x->kept);
+	stat_increment(&x->service->state->stats[w->id].exchanges);
+	return x;
+}
+
+/*
+ * The arena holds the head, so that the session's buffer is free again, and a
+ * pass for each limit there could be.
+ */
+static bool
+take_arena(struct exchange *x, const struct head *head)
+{
+	size_t passes = x->service->most_limits * sizeof(struct limit_pass);
+	size_t bytes = head != NULL ? head_copy_size(head) : 0;
+
+	if (passes + bytes == 0)
+		return true;
+	x->arena = block_take(&x->worker->blocks, passes + bytes, BLOCK_HEAD);
+	if (x->arena == NULL || x->arena->size < passes + bytes)
+		return false;
+	x->passes = (struct limit_pass *)(void *)x->arena->data;
+	if (head != NULL) {
+		x->request = *head;
+		head_copy(&x->request, x->arena->data + passes);
+		x->has_head = true;
+	}
+	return true;
+}
+
+void
+exchange_start(struct exchange *x, const struct head *head, enum failure why)
+{
+	if (why == FAIL_NONE && !take_arena(x, head))
+		why = FAIL_MEMORY;
+	exchange_run(x, why == FAIL_NONE ? enter_route(x) :
+	    exchange_failed(x, why));
+}
+
+/* --- moving ------------------------------------------------------------ */
+
+void
+exchange_run(struct exchange *x, enum exchange_state next)
+{
+	while (next != x->state) {
+		ASSERT(rows[x->state].next & BIT(next));
+		x->state = next;
+		exchange_arm(x, NSEC_NEVER);
+		next = rows[next].enter(x);
+	}
+}
+
+void
+exchange_arm(struct exchange *x, nsec_t due)
+{
+	x->due = due;
+	x->client->arm(x->session, MIN(due, x->total_due));
+}
+
+enum exchange_state
+exchange_failed(struct exchange *x, enum failure why)
+{
+	if (x->why == FAIL_NONE)
+		x->why = why;
+	if (!x->begun && failure_row(x->why)->status != 0 &&
+	    x->service->conf->mode != MODE_TCP)
+		return XS_REPLY;
+	x->cut = true;
+	return XS_OVER;
+}
+
+void
+exchange_fail(struct exchange *x, enum failure why)
+{
+	if (x->state != XS_OVER && x->state != XS_REPLY)
+		exchange_run(x, exchange_failed(x, why));
+}
+
+/* --- events ------------------------------------------------------------ */
+
+void
+exchange_on_late(struct exchange *x)
+{
+	nsec_t now = worker_now(x->worker);
+
+	if (x->state == XS_OVER)
+		return;
+	if (x->state == XS_REPLY) {
+		x->cut = true;
+		exchange_run(x, XS_OVER);
+	} else if (now < x->due) {
+		exchange_fail(x, FAIL_TOTAL_TIMEOUT);
+	} else if (x->state == XS_ADMIT) {
+		exchange_run(x, admit_on_late(x));
+	} else {
+		exchange_fail(x, rows[x->state].late);
+	}
+}
+
+void
+exchange_on_client_end(struct exchange *x)
+{
+	x->half_closed = true;
+	if (x->state == XS_ADMIT || x->state == XS_RESOLVE ||
+	    x->state == XS_CONNECT)
+		exchange_fail(x, FAIL_CLIENT_CLOSED);
+}
+
+void
+exchange_on_client_lost(struct exchange *x)
+{
+	if (x->state == XS_OVER)
+		return;
+	x->cut = true;
+	if (x->state == XS_REPLY)
+		exchange_run(x, XS_OVER);
+	else
+		exchange_fail(x, FAIL_CLIENT_CLOSED);
+}
+
+void
+exchange_stop(struct exchange *x, enum failure why)
+{
+	if (x->state == XS_OVER)
+		return;
+	if (x->why == FAIL_NONE)
+		x->why = why;
+	x->cut = true;
+	exchange_run(x, XS_OVER);
+}
+
+/* --- releasing --------------------------------------------------------- */
+
+void
+exchange_release_upstream(struct exchange *x)
+{
+	resolve_cancel(&x->resolve);
+	dial_cancel(&x->dial);
+	if (x->conn != NULL) {
+		if (x->upstream_keep)
+			conn_give(&x->conn, x->upstream_keep_for);
+		else
+			conn_close(&x->conn);
+		x->upstream = NULL;
+	}
+	stream_close(&x->upstream);
+	pool_group_done(x->worker->pool, &x->group);
+	connect_release_server(x);
+	block_give(&x->worker->blocks, &x->in);
+	buf_clear(&x->kept, &x->worker->blocks);
+	admit_leave_upstream(x);
+}
+
+void
+exchange_begin_response(struct exchange *x, int status)
+{
+	x->begun = true;
+	x->status = status;
+	stat_code(&x->service->state->stats[x->worker->id], (unsigned)status);
+}
+
+/* --- an answer of our own ---------------------------------------------- */
+
+/*
+ * May the connection go on after a refusal?  Only where the next request is
+ * sure to begin: a body that was not read must be dropped, and a small one of
+ * known length can be.
+ */
+static bool
+may_go_on(struct exchange *x)
+{
+	if (!x->has_head || x->expects || x->close || x->framing_bad ||
+	    x->request.close || x->half_closed || x->worker->draining ||
+	    x->request.minor == 0 || x->request.method == METHOD_CONNECT)
+		return false;
+	if (x->framing.kind == FRAMING_CHUNKED)
+		return body_is_done(&x->body);
+	return x->framing.kind == FRAMING_NONE || x->body.left <= DROP_BODY;
+}
+
+static void
+build_reply(struct exchange *x, struct out *o)
+{
+	struct reply reply = {
+		.why = x->why,
+		.via = x->worker->shared->name,
+		.date = worker_date(x->worker),
+		.retry_after = x->retry_after,
+		.allow = x->allow,
+		.close = x->close,
+		.head = x->has_head && x->request.method == METHOD_HEAD,
+	};
+
+	if (x->why == FAIL_NONE)
+		reply_options(o, &reply);
+	else
+		reply_failure(o, &reply);
+}
+
+/* Everything upstream goes back before a word to the client. */
+static enum exchange_state
+enter_reply(struct exchange *x)
+{
+	struct loop *loop = x->worker->loop;
+	struct stream *client = x->client->stream(x->session);
+	struct out o;
+
+	flow_stop(&x->up);
+	flow_stop(&x->down);
+	x->upstream_keep = false;
+	exchange_release_upstream(x);
+	admit_leave(x);
+
+	x->close = !may_go_on(x);
+	if (!x->close && x->framing.kind == FRAMING_LENGTH)
+		x->skip = x->body.left;
+	out_init(&o, loop_scratch_out(loop), LOOP_SCRATCH);
+	build_reply(x, &o);
+	struct iovec iov = { o.mem, out_len(&o) };
+	if (!x->client->send(x->session, &iov, 1)) {
+		x->cut = true;
+		return XS_OVER;
+	}
+	exchange_begin_response(x, x->why == FAIL_NONE ? 200 :
+	    failure_row(x->why)->status);
+	if (stream_queued(client) == 0)
+		return XS_OVER;
+	x->client->watch(x->session);
+	stream_set_writer(client, on_reply_sent, x, 0);
+	exchange_arm(x, worker_now(x->worker) + x->route->timeouts.send);
+	return XS_REPLY;
+}
+
+static void
+on_reply_sent(void *arg, int err)
+{
+	struct exchange *x = arg;
+
+	if (err != 0)
+		x->cut = true;
+	exchange_run(x, XS_OVER);
+}
+
+/* --- the end ----------------------------------------------------------- */
+
+/*
+ * Gives everything back but what the log line needs.  The session is told
+ * later: whoever called exchange_run() still looks at x.
+ */
+static enum exchange_state
+enter_over(struct exchange *x)
+{
+	struct stream *client = x->client->stream(x->session);
+
+	tunnelling_stop(x);
+	flow_stop(&x->up);
+	flow_stop(&x->down);
+	exchange_release_upstream(x);
+	admit_leave(x);
+	if (client != NULL)
+		stream_set_writer(client, NULL, NULL, 0);
+	loop_later(x->worker->loop, &x->over);
+	return XS_OVER;
+}
+
+static void
+count(struct exchange *x, nsec_t now)
+{
+	struct listener_stats *stats =
+	    &x->service->state->stats[x->worker->id];
+
+	stat_decrement(&stats->exchanges);
+	stat_failure(stats, x->why);
+	hist_add(&stats->duration, now - x->times.began);
+}
+
+static void
+on_over(struct mail *m)
+{
+	struct exchange *x = container_of(m, struct exchange, over);
+	struct worker *w = x->worker;
+	struct client_end end = {
+		.keep = !x->close && !x->cut,
+		.cut = x->cut,
+		/* A clean end would look like the end of the body. */
+		.reset = x->cut && x->sent_framing.kind == FRAMING_CLOSE,
+		.skip = x->skip,
+	};
+	const struct client_ops *client = x->client;
+	struct session *session = x->session;
+
+	count(x, worker_now(w));
+	access_log(x);
+	block_give(&w->blocks, &x->arena);
+	slab_give(&w->exchanges, x);
+	client->end(session, &end);
+}

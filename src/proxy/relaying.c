@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * relaying.c - the request's half; see relaying.h.  The response's half is
+ * responding.c.
+ */
+#include "proxy/relaying.h"
+
+#include <errno.h>
+
+#include "http/frame.h"
+#include "http/rewrite.h"
+#include "net/stream.h"
+#include "proxy/routing.h"
+#include "proxy/worker.h"
+
+static flow_bytes_fn		on_request_bytes;
+static flow_source_done_fn	on_request_read;
+static flow_ended_fn		on_request_ended;
+
+/* --- the request's head ------------------------------------------------ */
+
+static struct forwarded
+forwarded_of(struct exchange *x, char *text, size_t size)
+{
+	struct forwarded f = { .proto = "http" };
+
+	if (x->service->conf->mode != MODE_GATEWAY)
+		return f;
+	f.client = str_of(addr_print_ip(x->from, text, size));
+	f.host = x->host.text;
+	f.trusted = routing_is_trusted(x);
+	return f;
+}
+
+/* An HTTP/1.0 client may name no host; the server must be told one. */
+static struct str
+host_of(const struct exchange *x)
+{
+	if (x->route->host_header != NULL)
+		return str_of(x->route->host_header);
+	if (str_is_empty(x->host.text) && x->server != NULL)
+		return str_of(x->server->text);
+	return x->host.text;
+}
+
+static void
+build_request(struct exchange *x, struct out *o)
+{
+	char text[ADDR_TEXT];
+	struct request_rewrite r = {
+		.target = &x->target,
+		.host = host_of(x),
+		.via = x->worker->shared->name,
+		.framing = x->framing,
+		.forwarded = forwarded_of(x, text, sizeof text),
+		.upgrade = x->upgrades,
+	};
+
+	rewrite_request(o, &x->request, &r);
+}
+
+static void
+add_head(struct exchange *x, struct frame *f)
+{
+	struct out o;
+
+	if (x->head_sent)
+		return;
+	x->head_sent = true;
+	out_init(&o, loop_scratch_out(x->worker->loop), LOOP_SCRATCH);
+	build_request(x, &o);
+	frame_head(f, out_text(&o));
+}
+
+/* --- its body ---------------------------------------------------------- */
+
+static bool
+has_body(const struct exchange *x)
+{
+	return x->framing.kind == FRAMING_CHUNKED ||
+	    (x->framing.kind == FRAMING_LENGTH && x->framing.length > 0);
+}
+
+/*
+ * Keep content that may have to be sent again, as long as it is little: see
+ * keyword retry_body.
+ */
+static void
+keep_content(struct exchange *x, const struct iovec *iov, int n)
+{
+	if (!x->keeps)
+		return;
+	if (x->kept.length + frame_bytes(iov, n) <= x->keep_most &&
+	    buf_append(&x->kept, &x->worker->blocks, iov, n, 0, BLOCK_BODY))
+		return;
+	x->keeps = false;
+	buf_clear(&x->kept, &x->worker->blocks);
+}
+
+/* Content from the client goes on; false when the flow is failing. */
+static bool
+send_content(struct exchange *x, const struct iovec *iov, int n, bool last)
+{
+	struct frame f;
+
+	x->bytes_in += frame_bytes(iov, n);
+	keep_content(x, iov, n);
+	frame_init(&f);
+	add_head(x, &f);
+	frame_content(&f, x->framing.kind, iov, n, last);
+	return f.count == 0 || flow_send(&x->up, f.iov, f.count);
+}
+
+static bool
+is_too_large(const struct exchange *x)
+{
+	uint64_t most = x->service->conf->body_size;
+
+	return most != 0 && x->body.content > most;
+}
+
+/* All of the request is with the kernel: the upstream's turn. */
+static void
+request_is_out(struct exchange *x)
+{
+	x->request_done = true;
+	x->times.requested = worker_now(x->worker);
+	if (!x->has_response)
+		flow_set_source_timeout(&x->down,
+		    x->route->timeouts.response);
+}
+
+/* --- the flow ---------------------------------------------------------- */
+
+static enum flow_step
+fail_gone(struct exchange *x, enum failure why)
+{
+	exchange_fail(x, why);
+	return FLOW_GONE;
+}
+
+static enum flow_step
+on_request_bytes(struct flow *f, uint8_t *bytes, size_t n)
+{
+	struct exchange *x = container_of(f, struct exchange, up);
+	struct iovec iov[BODY_SPANS];
+	enum body_result r;
+	size_t used;
+	int pieces;
+
+	if (n == 0)
+		return fail_gone(x, FAIL_CLIENT_CLOSED);
+	relay_expect_body(x);
+	do {
+		r = body_decode(&x->body, bytes, n, iov, &pieces, &used);
+		if (r == BODY_BAD) {
+			x->framing_bad = true;
+			return fail_gone(x, FAIL_BAD_REQUEST);
+		}
+		if (is_too_large(x))
+			return fail_gone(x, FAIL_BODY_TOO_LARGE);
+		if (!send_content(x, iov, pieces, r == BODY_DONE))
+			return FLOW_MORE;	/* on_request_ended comes */
+		bytes += used;
+		n -= used;
+	} while (r == BODY_SPANS_FULL);
+
+	if (r == BODY_MORE)
+		return FLOW_MORE;
+	if (n > 0 && !x->client->keep(x->session, bytes, n))
+		x->close = true;
+	return FLOW_LAST;
+}
+
+static void
+on_request_read(struct flow *f)
+{
+	struct exchange *x = container_of(f, struct exchange, up);
+
+	x->client->watch(x->session);
+}
+
+/*
+ * The upstream takes no more.  It may have answered before it closed: the
+ * response's half finds out.
+ */
+static void
+upstream_takes_no_more(struct exchange *x)
+{
+	x->close = true;
+	x->client->watch(x->session);
+	if (!x->has_response)
+		flow_set_source_timeout(&x->down,
+		    x->route->timeouts.response);
+}
+
+static void
+on_request_ended(struct flow *f, enum flow_end how, int err)
+{
+	struct exchange *x = container_of(f, struct exchange, up);
+
+	switch (how) {
+	case FLOW_DRAINED:
+		request_is_out(x);
+		break;
+	case FLOW_SOURCE_FAILED:
+		exchange_fail(x, FAIL_CLIENT_CLOSED);
+		break;
+	case FLOW_SOURCE_LATE:
+		exchange_fail(x, FAIL_REQUEST_TIMEOUT);
+		break;
+	case FLOW_SINK_LATE:
+		exchange_fail(x, FAIL_UPSTREAM_STALLED);
+		break;
+	case FLOW_SINK_FAILED:
+		if (err == ENOMEM)
+			exchange_fail(x, FAIL_MEMORY);
+		else
+			upstream_takes_no_more(x);
+		break;
+	}
+}
+
+/* --- beginning --------------------------------------------------------- */
+
+static struct flow_opts
+flow_opts(const struct exchange *x)
+{
+	return (struct flow_opts){
+		.high = x->service->conf->high_watermark,
+		.low = x->service->conf->low_watermark,
+		.sink_timeout = x->route->timeouts.send,
+		.use = x->pass_count > 0 ? BLOCK_PERMIT : BLOCK_BODY,
+	};
+}
+
+static void
+start_down(struct exchange *x)
+{
+	struct flow_opts opts = flow_opts(x);
+
+	opts.source = x->upstream;
+	opts.sink = x->client->stream(x->session);
+	/* With a body before it, its time begins when that is sent. */
+	opts.source_timeout = x->expects || !has_body(x) ?
+	    x->route->timeouts.response : 0;
+	opts.bytes = respond_on_bytes;
+	opts.source_done = respond_on_source_done;
+	opts.ended = respond_on_ended;
+	flow_start(&x->down, &opts);
+}
+
+static void
+start_up(struct exchange *x)
+{
+	struct flow_opts opts = flow_opts(x);
+
+	opts.source = x->client->stream(x->session);
+	opts.sink = x->upstream;
+	opts.source_timeout = x->expects ? 0 : x->route->timeouts.request_body;
+	opts.bytes = on_request_bytes;
+	opts.source_done = on_request_read;
+	opts.ended = on_request_ended;
+	flow_start(&x->up, &opts);
+}
+
+/*
+ * The head, and what a connection that died had been sent of the body.  Only
+ * a lack of memory is a failure here: a connection that is broken already
+ * shows that to the response's half too, which knows what to do.
+ */
+static int
+send_start(struct exchange *x, bool last)
+{
+	struct iovec iov[BODY_SPANS];
+	struct frame f;
+	int err;
+
+	frame_init(&f);
+	add_head(x, &f);
+	do {
+		int n = buf_peek(&x->kept, iov, BODY_SPANS);
+		size_t bytes = frame_bytes(iov, n);
+
+		frame_content(&f, x->framing.kind, iov, n,
+		    last && bytes == x->kept.length);
+		err = stream_send(x->upstream, f.iov, f.count, BLOCK_BODY);
+		buf_consume(&x->kept, &x->worker->blocks, bytes);
+		frame_init(&f);
+	} while (x->kept.length > 0 && err == 0);
+	return err == -ENOMEM ? err : 0;
+}
+
+/*
+ * Body bytes that came with the head, or while the exchange waited.  False
+ * when that ended the flow, and another state was entered already.
+ */
+static bool
+push_input(struct exchange *x)
+{
+	struct block **input = x->client->input(x->session);
+	struct blocks *blocks = &x->worker->blocks;
+	struct block *b = *input;
+
+	if (b == NULL)
+		return true;
+	*input = NULL;		/* what isn't used comes back by keep() */
+
+	enum flow_step step = flow_push(&x->up, b->data + b->start,
+	    b->end - b->start);
+	block_give(blocks, &b);
+	return step != FLOW_GONE;
+}
+
+/* The request's body follows; the head goes with it, if some is here. */
+static enum exchange_state
+start_body(struct exchange *x)
+{
+	bool head_first = x->expects || x->kept.length > 0 ||
+	    *x->client->input(x->session) == NULL;
+
+	if (head_first && send_start(x, false) != 0)
+		return exchange_failed(x, FAIL_MEMORY);
+	start_up(x);
+	return push_input(x) ? XS_RELAY : x->state;
+}
+
+enum exchange_state
+relay_enter(struct exchange *x)
+{
+	x->head_sent = false;
+	x->request_done = false;
+	/* Only a connection that was used before can be found dead. */
+	x->keeps = x->keeps && x->reused;
+	start_down(x);
+	if (has_body(x) && !body_is_done(&x->body))
+		return start_body(x);
+	if (send_start(x, true) != 0)
+		return exchange_failed(x, FAIL_MEMORY);
+	request_is_out(x);
+	return XS_RELAY;
+}
+
+void
+relay_expect_body(struct exchange *x)
+{
+	if (!x->expects)
+		return;
+	x->expects = false;
+	if (flow_is_running(&x->up))
+		flow_set_source_timeout(&x->up,
+		    x->route->timeouts.request_body);
+}
+
+void
+relay_stop_request(struct exchange *x)
+{
+	if (x->request_done)
+		return;
+	flow_stop(&x->up);
+	x->client->watch(x->session);
+	x->close = true;
+}

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * responding.c - the response's half of RELAY; see relaying.h.
+ *
+ * A response's head is read where it lies in scratch; only one that comes in
+ * pieces is put together in a block.  Interim responses pass until the final
+ * one, whose head is rebuilt and goes out with the first of the body.
+ */
+#include <errno.h>
+
+#include "http/frame.h"
+#include "http/parse.h"
+#include "http/rewrite.h"
+#include "net/stream.h"
+#include "proxy/connecting.h"
+#include "proxy/relaying.h"
+#include "proxy/worker.h"
+#include "upstream/pool.h"
+
+/* --- connections that end too early ------------------------------------ */
+
+/*
+ * A connection that had been used before may have been closed by the server
+ * just as we sent the request.  If no byte of a response has come, and the
+ * request may be repeated (RFC 9110 section 9.2.2), it begins again, once,
+ * on a fresh one.  The permits stay.
+ */
+static bool
+begin_again(struct exchange *x)
+{
+	struct worker *w = x->worker;
+	bool whole = x->keeps || x->body.content == 0;
+
+	if (!x->reused || x->times.responded != 0)
+		return false;
+	stat_increment(&w->stats.stale_used);
+	if (!whole || !method_is_idempotent(x->request.method))
+		return false;
+
+	stat_increment(&w->stats.retried_stale);
+	x->retries++;
+	x->reused = x->was_reused = false;
+	x->fresh_only = true;
+	x->tried = 0;
+	flow_stop(&x->up);
+	flow_stop(&x->down);
+	x->client->watch(x->session);
+	conn_close(&x->conn);
+	x->upstream = NULL;
+	pool_group_done(w->pool, &x->group);
+	connect_release_server(x);
+	exchange_run(x, XS_RESOLVE);
+	return true;
+}
+
+static enum flow_step
+fail_gone(struct exchange *x, enum failure why)
+{
+	exchange_fail(x, why);
+	return FLOW_GONE;
+}
+
+static enum flow_step
+closed_early(struct exchange *x)
+{
+	return begin_again(x) ? FLOW_GONE :
+	    fail_gone(x, FAIL_UPSTREAM_CLOSED);
+}
+
+/* --- the final head ---------------------------------------------------- */
+
+/* How the body goes on: as it came, unless the client is too old for that. */
+static struct framing
+framing_for_client(const struct exchange *x)
+{
+	struct framing f = x->response_framing;
+
+	if (f.kind == FRAMING_CHUNKED || f.kind == FRAMING_CLOSE)
+		f.kind = x->request.minor >= 1 ? FRAMING_CHUNKED :
+		    FRAMING_CLOSE;
+	return f;
+}
+
+static bool
+client_wants_close(const struct exchange *x)
+{
+	const struct head *h = &x->request;
+
+	if (h->close || x->half_closed || x->worker->draining)
+		return true;
+	/*
+	 * RFC 9112 section 9.3: a proxy doesn't keep an HTTP/1.0 client's
+	 * connection; a gateway may.
+	 */
+	return h->minor == 0 && (!h->keep_alive ||
+	    x->service->conf->mode == MODE_FORWARD);
+}
+
+/*
+ * How long the server keeps the connection, if it says so (Keep-Alive:
+ * timeout=N); a second less, since its time began before ours.
+ */
+static nsec_t
+server_keeps_for(const struct head *h)
+{
+	const struct field *f = head_first(h, FIELD_KEEP_ALIVE);
+	struct str rest, element;
+	uint64_t seconds;
+
+	if (f == NULL)
+		return NSEC_NEVER;
+	rest = field_value(h, f);
+	while (list_next(&rest, &element))
+		if (str_starts_nocase(element, STR("timeout=")) &&
+		    str_number(str_skip(element, 8), &seconds) &&
+		    seconds <= 86400)
+			return seconds > 1 ? (seconds - 1) * NSEC_PER_SEC : 0;
+	return NSEC_NEVER;
+}
+
+/* May the upstream's connection be used again, and for how long? */
+static void
+judge_upstream(struct exchange *x, const struct head *h)
+{
+	x->upstream_keep = !x->upgrades && x->request_done &&
+	    x->response_framing.kind != FRAMING_CLOSE && !h->close &&
+	    (h->minor >= 1 || h->keep_alive);
+	x->upstream_keep_for = server_keeps_for(h);
+}
+
+static void
+count_response(struct exchange *x)
+{
+	nsec_t asked = x->times.requested != 0 ? x->times.requested :
+	    x->times.connected;
+
+	if (x->route->upstream != NULL && x->times.responded >= asked)
+		hist_add(&x->route->upstream->stats[x->worker->id].response,
+		    x->times.responded - asked);
+}
+
+/* Decide everything that follows from the head, and build ours. */
+static void
+on_final(struct exchange *x, const struct head *h, struct out *o)
+{
+	struct response_rewrite r = {
+		.via = x->worker->shared->name,
+		.date = worker_date(x->worker),
+	};
+
+	x->has_response = true;
+	x->response_status = h->status;
+	count_response(x);
+	judge_upstream(x, h);
+	relay_stop_request(x);
+	x->sent_framing = framing_for_client(x);
+	x->close = x->close || client_wants_close(x) ||
+	    x->sent_framing.kind == FRAMING_CLOSE;
+	body_init(&x->response_body, &x->response_framing);
+	flow_set_source_timeout(&x->down, x->route->timeouts.idle);
+
+	r.framing = x->sent_framing;
+	r.close = x->close;
+	r.keep_alive = !x->close && x->request.minor == 0;
+	rewrite_response(o, h, &r);
+}
+
+/* --- other heads ------------------------------------------------------- */
+
+static enum flow_step
+on_interim(struct exchange *x, const struct head *h)
+{
+	struct response_rewrite r = { .via = x->worker->shared->name };
+	struct out o;
+
+	if (++x->interims > RELAY_INTERIMS)
+		return fail_gone(x, FAIL_RESPONSE_INVALID);
+	if (h->status == 100)
+		relay_expect_body(x);
+	if (x->request.minor == 0)
+		return FLOW_MORE;	/* knows no such thing */
+	out_init(&o, loop_scratch_out(x->worker->loop), LOOP_SCRATCH);
+	rewrite_response(&o, h, &r);
+	struct iovec iov = { o.mem, out_len(&o) };
+	return flow_send(&x->down, &iov, 1) ? FLOW_MORE :
+	    fail_gone(x, FAIL_CLIENT_CLOSED);
+}
+
+static bool
+asks_for(const struct head *request, struct str protocol)
+{
+	struct str rest, element;
+
+	for (const struct field *f = head_first(request, FIELD_UPGRADE);
+	    f != NULL; f = head_next(request, f)) {
+		rest = field_value(request, f);
+		while (list_next(&rest, &element))
+			if (str_equal_nocase(element, protocol))
+				return true;
+	}
+	return false;
+}
+
+/* Did the client ask for what the upstream changes to? */
+static bool
+is_asked_for(const struct exchange *x, const struct head *h)
+{
+	const struct field *f = head_first(h, FIELD_UPGRADE);
+	struct str rest, element;
+	bool any = false;
+
+	if (!x->upgrades || f == NULL)
+		return false;
+	rest = field_value(h, f);
+	while (list_next(&rest, &element)) {
+		if (!asks_for(&x->request, element) ||
+		    str_equal_nocase(element, STR("h2c")))
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+/* 101: what follows, both ways, is not HTTP. */
+static enum flow_step
+on_switch(struct exchange *x, const struct head *h, uint8_t *rest, size_t n)
+{
+	struct response_rewrite r = {
+		.via = x->worker->shared->name,
+		.upgrade = true,
+		.date = worker_date(x->worker),
+	};
+	struct out o;
+
+	if (!is_asked_for(x, h) || !x->request_done)
+		return fail_gone(x, FAIL_UPGRADE_FAILED);
+	out_init(&o, loop_scratch_out(x->worker->loop), LOOP_SCRATCH);
+	rewrite_response(&o, h, &r);
+	struct iovec iov = { o.mem, out_len(&o) };
+	if (!flow_send(&x->down, &iov, 1))
+		return fail_gone(x, FAIL_CLIENT_CLOSED);
+	exchange_begin_response(x, 101);
+	x->early = rest;
+	x->early_length = n;
+	exchange_run(x, XS_TUNNEL);
+	return FLOW_GONE;
+}
+
+/* --- the body ---------------------------------------------------------- */
+
+/* Content goes on, after the head if there is one to be sent. */
+static enum flow_step
+relay_body(struct exchange *x, struct str head, uint8_t *bytes, size_t n)
+{
+	struct iovec iov[BODY_SPANS];
+	enum body_result r;
+	struct frame f;
+	size_t used;
+	int pieces;
+
+	frame_init(&f);
+	frame_head(&f, head);
+	do {
+		r = body_decode(&x->response_body, bytes, n, iov, &pieces,
+		    &used);
+		if (r == BODY_BAD)
+			return fail_gone(x, FAIL_RESPONSE_INVALID);
+		frame_content(&f, x->sent_framing.kind, iov, pieces,
+		    r == BODY_DONE);
+		x->bytes_out += frame_bytes(iov, pieces);
+		if (f.count > 0 && !flow_send(&x->down, f.iov, f.count))
+			return FLOW_MORE;	/* respond_on_ended comes */
+		if (!x->begun)
+			exchange_begin_response(x, x->response_status);
+		frame_init(&f);
+		bytes += used;
+		n -= used;
+	} while (r == BODY_SPANS_FULL);
+
+	if (r == BODY_MORE)
+		return FLOW_MORE;
+	if (n > 0)
+		x->upstream_keep = false;	/* it says more than it should */
+	return FLOW_LAST;
+}
+
+/* --- reading heads ----------------------------------------------------- */
+
+/* A complete head, and the n bytes after it. */
+static enum flow_step
+on_head(struct exchange *x, struct str bytes, uint8_t *rest, size_t n)
+{
+	struct head h;
+	struct out o;
+	enum failure why = parse_response(x->worker->parser, bytes.at,
+	    bytes.len, &h);
+
+	if (why == FAIL_NONE)
+		why = framing_of_response(&h, x->request.method,
+		    &x->response_framing);
+	if (why != FAIL_NONE)
+		return fail_gone(x, why);
+	if (h.status == 101)
+		return on_switch(x, &h, rest, n);
+	if (h.status < 200)
+		return on_interim(x, &h);
+
+	out_init(&o, loop_scratch_out(x->worker->loop), LOOP_SCRATCH);
+	on_final(x, &h, &o);
+	if (out_is_full(&o))
+		return fail_gone(x, FAIL_RESPONSE_TOO_LARGE);
+	return relay_body(x, out_text(&o), rest, n);
+}
+
+/* Heads from `bytes` up to the final one, and what follows it. */
+static enum flow_step
+read_heads(struct exchange *x, uint8_t *bytes, size_t n)
+{
+	struct blocks *blocks = &x->worker->blocks;
+	enum flow_step step = FLOW_MORE;
+	enum failure why;
+
+	while (n > 0 && step == FLOW_MORE && !x->has_response) {
+		struct scan *s = &x->scan;
+		enum scan_result r = scan_run(s, (const char *)bytes, n,
+		    &x->service->heads, &why);
+
+		if (r == SCAN_BAD)
+			return fail_gone(x, why);
+		if (r == SCAN_MORE)
+			return block_keep(blocks, &x->in, bytes, n,
+			    BLOCK_PERMIT) ? FLOW_MORE :
+			    fail_gone(x, FAIL_MEMORY);
+
+		struct str head = str_make(bytes + s->start,
+		    s->at - s->start);
+		bytes += s->at;
+		n -= s->at;
+		scan_init(s, SCAN_RESPONSE);
+		step = on_head(x, head, bytes, n);
+	}
+	return step;
+}
+
+/* The same, after the part of a head that has come before. */
+static enum flow_step
+read_more_heads(struct exchange *x, const uint8_t *bytes, size_t n)
+{
+	struct blocks *blocks = &x->worker->blocks;
+	struct block *b;
+
+	if (!block_keep(blocks, &x->in, bytes, n, BLOCK_PERMIT))
+		return fail_gone(x, FAIL_MEMORY);
+	/* Out of x->in: what remains incomplete is kept anew. */
+	b = x->in;
+	x->in = NULL;
+
+	enum flow_step step = read_heads(x, b->data + b->start,
+	    b->end - b->start);
+	block_give(blocks, &b);
+	return step;
+}
+
+/* --- the flow ---------------------------------------------------------- */
+
+static enum flow_step
+on_end(struct exchange *x)
+{
+	struct frame f;
+
+	if (!x->has_response || !body_ends_at_close(&x->response_body))
+		return closed_early(x);
+	x->upstream_keep = false;
+	frame_init(&f);
+	frame_content(&f, x->sent_framing.kind, NULL, 0, true);
+	if (f.count > 0 && !flow_send(&x->down, f.iov, f.count))
+		return FLOW_MORE;	/* respond_on_ended comes */
+	return FLOW_LAST;
+}
+
+enum flow_step
+respond_on_bytes(struct flow *f, uint8_t *bytes, size_t n)
+{
+	struct exchange *x = container_of(f, struct exchange, down);
+
+	if (n == 0)
+		return on_end(x);
+	if (x->times.responded == 0)
+		x->times.responded = worker_now(x->worker);
+	if (x->has_response)
+		return relay_body(x, STR(""), bytes, n);
+	return x->in != NULL ? read_more_heads(x, bytes, n) :
+	    read_heads(x, bytes, n);
+}
+
+/*
+ * The client may be slow, but the server is free: its stream and permits go
+ * back now.
+ */
+void
+respond_on_source_done(struct flow *f)
+{
+	exchange_release_upstream(container_of(f, struct exchange, down));
+}
+
+void
+respond_on_ended(struct flow *f, enum flow_end how, int err)
+{
+	struct exchange *x = container_of(f, struct exchange, down);
+
+	switch (how) {
+	case FLOW_DRAINED:
+		exchange_run(x, XS_OVER);
+		break;
+	case FLOW_SOURCE_FAILED:
+		closed_early(x);
+		break;
+	case FLOW_SOURCE_LATE:
+		exchange_fail(x, x->has_response ? FAIL_UPSTREAM_STALLED :
+		    FAIL_RESPONSE_TIMEOUT);
+		break;
+	case FLOW_SINK_FAILED:
+		exchange_fail(x, err == ENOMEM ? FAIL_MEMORY :
+		    FAIL_CLIENT_CLOSED);
+		break;
+	case FLOW_SINK_LATE:
+		exchange_fail(x, FAIL_CLIENT_TIMEOUT);
+		break;
+	}
+}

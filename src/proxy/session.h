@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * session.h - a client connection: from accept to close.
+ *
+ * A session reads heads and gives each to an exchange, one after another;
+ * what the client sends ahead of its turn waits in one block, then in the
+ * kernel.
+ *
+ *	       first byte      head complete         over, keep
+ *	IDLE -----------> HEAD ------------> EXCHANGE -----------> IDLE
+ *	  |                |                     | over, close
+ *	  v                v                     v
+ *	close          (answer)                LINGER ----> close
+ *
+ * Owner:    its worker, on whose list it is.
+ * Threads:  its worker's.
+ */
+#ifndef PENSTOCK_PROXY_SESSION_H
+#define PENSTOCK_PROXY_SESSION_H
+
+#include "base/addr.h"
+#include "base/limit.h"
+#include "http/scan.h"
+#include "net/loop.h"
+
+struct block;
+struct exchange;
+struct service;
+struct stream;
+struct worker;
+
+enum session_state { SS_IDLE, SS_HEAD, SS_EXCHANGE, SS_LINGER };
+
+struct session {
+	struct list		 link;		/* of the worker's sessions */
+	struct worker		*worker;
+	struct service		*service;
+	struct stream		*stream;	/* NULL: a tunnel took it */
+	struct exchange		*exchange;	/* EXCHANGE */
+	struct block		*in;		/* read, not used yet */
+	struct limit_pass	*passes;	/* with `connections`; or NULL */
+	struct wheel_timer	 timer;
+	struct addr		 client;
+	struct scan		 scan;		/* of what is in `in` */
+	uint8_t			 state;
+	bool			 ended;		/* the client has sent FIN */
+	uint32_t		 lingered;	/* bytes dropped */
+	uint64_t		 skip;		/* of a body that nobody wants */
+	nsec_t			 began;		/* HEAD: first byte */
+};
+
+/*
+ * Serve the connection fd, which came in at `service`; it is closed if that
+ * is not possible.  Uses up the worker's session permit either way.
+ */
+void session_start(struct worker *w, struct service *service, int fd,
+    const struct addr *from);
+
+/* The worker drains: end at the next chance, or after a second's idleness. */
+void session_drain(struct session *s);
+
+/* End at once. */
+void session_stop(struct session *s);
+
+#endif

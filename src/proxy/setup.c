@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * setup.c - a configuration ready for use; see setup.h.
+ */
+#include "proxy/setup.h"
+
+#include <stdlib.h>
+
+#include "proxy/access.h"
+#include "proxy/router.h"
+#include "proxy/shared.h"
+
+/* --- limits ------------------------------------------------------------ */
+
+static struct limit_spec
+spec_of(const struct conf_limit *l)
+{
+	struct limit_spec spec = {
+		.name = l->name_,
+		.key = l->key,
+		.rate = l->rate.count,
+		.rate_span = l->rate.span,
+		.burst = l->burst,
+		.wait = l->wait,
+		.gate = {
+			.limit = l->concurrency,
+			.queue = l->queue,
+			.queue_timeout = l->queue_timeout,
+			.adaptive = l->queue_order == QUEUE_ORDER_ADAPTIVE,
+			.queue_target = l->queue_target,
+		},
+		.connections = l->connections,
+		.keys = l->keys,
+		.allow_when_full = l->table_full == TABLE_FULL_ALLOW,
+	};
+
+	/* As many as the rate lets through in a second. */
+	if (spec.rate != 0 && spec.burst == 0)
+		spec.burst = MAX(spec.rate * NSEC_PER_SEC / spec.rate_span, 1);
+	return spec;
+}
+
+static bool
+refers_to(const struct conf_refs *refs, size_t index)
+{
+	for (size_t i = 0; i < refs->count; i++)
+		if (refs->at[i] == index)
+			return true;
+	return false;
+}
+
+/* Where the limit is first met: the narrowest place decides its rank. */
+static enum limit_site
+site_of(const struct config *c, size_t index)
+{
+	for (size_t i = 0; i < c->upstream_count; i++)
+		if (refers_to(&c->upstream[i].limits, index))
+			return LIMIT_AT_UPSTREAM;
+	for (size_t i = 0; i < c->route_count; i++)
+		if (refers_to(&c->route[i].limits, index))
+			return LIMIT_AT_ROUTE;
+	return LIMIT_AT_LISTENER;
+}
+
+static void
+make_limits(struct setup *s)
+{
+	const struct config *c = s->config;
+
+	s->limits = xcalloc(c->limit_count, sizeof *s->limits);
+	for (size_t i = 0; i < c->limit_count; i++) {
+		struct limit_spec spec = spec_of(&c->limit[i]);
+
+		s->limits[i] = limits_get(s->registry, &spec, site_of(c, i),
+		    s->shared->workers, 0);
+	}
+}
+
+/* --- routes ------------------------------------------------------------ */
+
+/* Each limit once, in order of rank; met wider than upstream, kept longer. */
+static void
+add_limits(struct setup *s, struct route *r, const struct conf_refs *refs,
+    bool of_upstream)
+{
+	for (size_t i = 0; i < refs->count; i++) {
+		struct limit *l = s->limits[refs->at[i]];
+		unsigned at = r->limit_count;
+		bool known = false;
+
+		for (unsigned j = 0; j < r->limit_count; j++)
+			known = known || r->limits[j].limit == l;
+		if (known)
+			continue;
+		ASSERT(r->limit_count < ROUTE_LIMITS);
+		while (at > 0 &&
+		    limit_rank(r->limits[at - 1].limit) > limit_rank(l)) {
+			r->limits[at] = r->limits[at - 1];
+			at--;
+		}
+		r->limits[at] = (struct route_limit){ l, of_upstream };
+		r->limit_count++;
+	}
+}
+
+/* `route` may be NULL, for a listener's own. */
+static void
+make_route(struct setup *s, struct route *r,
+    const struct conf_listener *listener, const struct conf_route *route)
+{
+	int index = route != NULL ? route->upstream : listener->upstream;
+	const struct conf_upstream *upstream = NULL;
+
+	r->name = route != NULL ? route->name_ : "";
+	if (index != CONF_NO_REF) {
+		upstream = &s->config->upstream[index];
+		r->upstream = s->upstreams[index];
+	}
+	config_timeouts(&r->timeouts, s->config, listener, upstream);
+	add_limits(s, r, &listener->limits, false);
+	if (route != NULL) {
+		add_limits(s, r, &route->limits, false);
+		if (route->host_header[0] != '\0')
+			r->host_header = route->host_header;
+	}
+	if (upstream != NULL)
+		add_limits(s, r, &upstream->limits, true);
+}
+
+/*
+ * A route may belong to several listeners, whose limits and times differ:
+ * one struct route for each pair.
+ */
+static void
+make_routes(struct setup *s)
+{
+	const struct config *c = s->config;
+	size_t count = 0;
+
+	for (size_t i = 0; i < c->route_count; i++)
+		count += c->route[i].listener.count;
+	s->routes = xcalloc(count, sizeof *s->routes);
+
+	struct route *r = s->routes;
+	for (size_t i = 0; i < c->route_count; i++)
+		for (size_t j = 0; j < c->route[i].listener.count; j++) {
+			uint32_t at = c->route[i].listener.at[j];
+			struct service *service = &s->services[at];
+
+			make_route(s, r, &c->listener[at], &c->route[i]);
+			if (service->router == NULL)
+				service->router = router_new();
+			router_add(service->router, &c->route[i], r);
+			service->most_limits = MAX(service->most_limits,
+			    r->limit_count);
+			r++;
+		}
+	for (unsigned i = 0; i < s->service_count; i++)
+		if (s->services[i].router != NULL)
+			router_build(s->services[i].router);
+}
+
+/* --- services ---------------------------------------------------------- */
+
+static struct listener_state *
+new_state(const char *name, unsigned workers)
+{
+	struct listener_state *state = xcalloc(1, sizeof *state);
+
+	state->name = xstrdup(name);
+	state->stats = xcalloc(workers, sizeof *state->stats);
+	return state;
+}
+
+static void
+make_session_limits(struct setup *s, struct service *service)
+{
+	const struct conf_refs *refs = &service->conf->limits;
+
+	for (size_t i = 0; i < refs->count; i++)
+		if (s->config->limit[refs->at[i]].connections != 0)
+			service->session_limits[
+			    service->session_limit_count++] =
+			    s->limits[refs->at[i]];
+}
+
+static void
+make_service(struct setup *s, struct service *service,
+    const struct conf_listener *conf)
+{
+	unsigned workers = s->shared->workers;
+
+	service->conf = conf;
+	service->state = new_state(conf->name_, workers);
+	service->heads = (struct head_limits){
+		.size = (uint32_t)conf->head_size,
+		.line = (uint32_t)conf->request_line,
+		.fields = (uint16_t)conf->head_fields,
+	};
+	service->pool_max =
+	    (unsigned)((conf->pool_max + workers - 1) / workers);
+	make_route(s, &service->route, conf, NULL);
+	service->most_limits = service->route.limit_count;
+	if (conf->mode == MODE_FORWARD)
+		service->access = access_new(conf->access != CONF_NO_REF ?
+		    &s->config->access[conf->access] : NULL);
+	make_session_limits(s, service);
+}
+
+struct setup *
+setup_new(const struct config *config, struct shared *shared)
+{
+	struct setup *s = xcalloc(1, sizeof *s);
+
+	s->config = config;
+	s->shared = shared;
+	s->registry = shared->limits;
+	s->service_count = (unsigned)config->listener_count;
+	make_limits(s);
+	s->upstreams = xcalloc(config->upstream_count, sizeof *s->upstreams);
+	for (size_t i = 0; i < config->upstream_count; i++)
+		s->upstreams[i] = upstream_new(&config->upstream[i],
+		    shared->workers);
+	s->services = xcalloc(s->service_count, sizeof *s->services);
+	for (unsigned i = 0; i < s->service_count; i++)
+		make_service(s, &s->services[i], &config->listener[i]);
+	make_routes(s);
+	return s;
+}
+
+void
+setup_free(struct setup **setup)
+{
+	struct setup *s = *setup;
+
+	if (s == NULL)
+		return;
+	*setup = NULL;
+	for (unsigned i = 0; i < s->service_count; i++) {
+		struct service *service = &s->services[i];
+
+		router_free(&service->router);
+		if (service->access != NULL)
+			access_free(&service->access);
+		free(service->state->stats);
+		free(service->state->name);
+		free(service->state);
+	}
+	for (size_t i = 0; i < s->config->upstream_count; i++)
+		upstream_unref(&s->upstreams[i]);
+	for (size_t i = 0; i < s->config->limit_count; i++)
+		limit_unref(s->registry, &s->limits[i]);
+	free(s->services);
+	free(s->upstreams);
+	free(s->limits);
+	free(s->routes);
+	free(s);
+}

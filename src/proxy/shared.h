@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * shared.h - what all workers share: gates, memory, names, the log.
+ *
+ * Owner:    main, from before the first worker starts until after the last
+ *           has ended.
+ * Threads:  any; whatever changes is atomic or has its own rules.
+ */
+#ifndef PENSTOCK_PROXY_SHARED_H
+#define PENSTOCK_PROXY_SHARED_H
+
+#include <stdatomic.h>
+
+#include "base/addr.h"
+#include "base/block.h"
+#include "base/gate.h"
+#include "base/limit.h"
+#include "base/log.h"
+
+struct loop;
+
+struct shared {
+	unsigned		 workers;	/* main is number `workers` */
+	struct loop		*loops[GATE_WORKERS];
+	const char		*name;		/* in Via and Proxy-Status */
+	struct gate		*sessions;	/* permits of max_connections */
+	uint64_t		 max_sessions;
+	struct limits		*limits;
+	struct block_budget	 budget;
+	struct log		*log;
+	/* Addresses we listen on, and those of this machine: see access.h. */
+	const struct addr	*own;
+	unsigned		 own_count;
+	const struct addr	*local;
+	unsigned		 local_count;
+	uint64_t		 descriptors;	/* how many there may be */
+};
+
+/* For gates: run m on that worker; `arg` is the struct shared. */
+gate_wake_fn	shared_wake;
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * worker.h - a worker: what the sessions and exchanges of one thread share.
+ *
+ * Owner:    worker_new() gives a handle, to whoever starts its thread.
+ * Threads:  made and freed by main while the thread doesn't run; otherwise
+ *           the worker's own, except what is marked.
+ */
+#ifndef PENSTOCK_PROXY_WORKER_H
+#define PENSTOCK_PROXY_WORKER_H
+
+#include "base/log_writer.h"
+#include "base/slab.h"
+#include "http/date.h"
+#include "net/loop.h"
+#include "net/resolver.h"
+#include "net/stream.h"
+#include "proxy/setup.h"
+#include "proxy/shared.h"
+
+struct dial_pool;
+struct listener;
+struct parser;
+struct pool;
+struct worker;
+
+/* A listening socket that this worker adopted. */
+struct door {
+	struct list		 link;		/* worker's doors */
+	struct worker		*worker;
+	struct service		*service;
+	struct listener		*listener;
+};
+
+struct worker {
+	unsigned		 id;
+	struct shared		*shared;
+	struct setup		*setup;		/* current */
+	struct loop		*loop;
+	struct blocks		 blocks;
+	struct stream_pool	*streams;
+	struct stream_totals	 client_totals;		/* read by any */
+	struct stream_pool	*upstream_streams;
+	struct stream_totals	 upstream_totals;	/* read by any */
+	struct dial_pool	*dials;
+	struct pool		*pool;
+	struct resolver		*resolver;
+	struct resolver_stats	 resolver_stats;	/* read by any */
+	struct parser		*parser;
+	struct slab		 sessions;
+	struct slab		 exchanges;
+	struct date		 date;
+	struct log_ring		*access_log;	/* NULL: off */
+	struct worker_stats	 stats;		/* read by any */
+	uint64_t		 next_id;	/* of exchanges */
+	uint64_t		 id_mix;	/* makes them unguessable */
+
+	struct list		 open;		/* sessions */
+	struct list		 doors;
+	struct gate_waiter	 permit;	/* for one more session */
+	bool			 has_permit;	/* one in hand, unused */
+	struct wheel_timer	 permit_timer;	/* gives it back */
+	bool			 draining;
+	struct mail		 drain_mail;	/* put by main */
+	struct mail		 stop_mail;
+	struct wheel_timer	 drain_timer;
+};
+
+struct worker_opts {
+	unsigned		 id;
+	struct shared		*shared;
+	struct setup		*setup;
+	struct log_ring		*access_log;
+	const char		*nameservers;	/* NULL: the system's */
+	const struct hosts	*hosts;
+};
+
+/* NULL when the kernel has no more descriptors. */
+struct worker *worker_new(const struct worker_opts *opts) MUST_USE;
+void worker_free(struct worker **w);
+
+/* Adopt a listening socket of that service; before the thread starts. */
+bool worker_adopt(struct worker *w, struct service *service, int fd) MUST_USE;
+
+/* --- from main, while it runs --- */
+
+/*
+ * Accept no more; end exchanges and sessions as they come to their end, those
+ * left after `timeouts.drain` at once.  Then its loop stops.
+ */
+void worker_drain(struct worker *w);
+
+/* End everything at once; then its loop stops. */
+void worker_stop(struct worker *w);
+
+/* --- for sessions --- */
+
+/* One has ended: its permit is free, and draining may be over. */
+void worker_session_over(struct worker *w);
+
+/* The date of this turn. */
+const char *worker_date(struct worker *w);
+
+static inline nsec_t
+worker_now(const struct worker *w)
+{
+	return loop_now(w->loop);
+}
+
+/* Make room for one more descriptor, if there are few left. */
+void worker_spare_descriptors(struct worker *w);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pool.h - a worker's connections to servers: busy, or idle to be used again.
+ *
+ * Connections to one server (or one destination of a forward proxy) form a
+ * group.  An idle one is taken newest first, so that few stay warm and the
+ * others age out.  While idle it is watched: one that ends, or on which bytes
+ * arrive that nobody asked for, is closed at once.
+ *
+ *	          conn_new            conn_give
+ *	dial  ---------------> busy ------------> idle
+ *	                        |  <------------   |
+ *	             conn_close |     pool_take    | too old, ended, or bytes
+ *	                        v                  v
+ *	                      closed             closed
+ *
+ * Owner:    a busy connection is the taker's, who ends that with conn_give()
+ *           or conn_close(); an idle one is the pool's.  Groups are embedded
+ *           in their servers, or the pool's own for destinations.
+ * Threads:  one worker's.
+ * Promise:  what pool_take() gives was quiet, asked of the kernel if it had
+ *           been idle for longer than POOL_TRUSTED.
+ * Limits:   a group keeps `max` idle connections, the pool POOL_GROUPS
+ *           destinations.
+ */
+#ifndef PENSTOCK_UPSTREAM_POOL_H
+#define PENSTOCK_UPSTREAM_POOL_H
+
+#include "base/list.h"
+#include "base/map.h"
+#include "base/stats.h"
+#include "net/loop.h"
+
+struct conn;
+struct pool;
+struct stream;
+
+enum { POOL_GROUPS = 4096 };
+
+#define POOL_TRUSTED	(500 * NSEC_PER_MSEC)
+
+/* Connections to one place. */
+struct pool_group {
+	struct list		 idle;		/* newest first */
+	unsigned		 idle_count;
+	unsigned		 busy_count;
+	unsigned		 max;		/* idle ones kept */
+	nsec_t			 keep;		/* how long */
+	struct upstream_stats	*stats;		/* or NULL */
+	bool			 is_destination; /* made by the pool */
+};
+
+/*
+ * A pool of at most `max` connections, counting into *stats, both the
+ * caller's.
+ */
+struct pool *pool_new(struct loop *loop, size_t max,
+    struct worker_stats *stats);
+
+/* Close what is idle; nothing may be busy. */
+void pool_free(struct pool **p);
+
+void pool_group_init(struct pool_group *g, unsigned max, nsec_t keep,
+    struct upstream_stats *stats);
+
+/*
+ * The group of a forward destination, named by its host:port; made if need
+ * be.  It lives while it has connections, or until pool_group_done().  NULL
+ * when there are too many: then the connection is not kept.
+ */
+struct pool_group *pool_destination(struct pool *p, struct str name,
+    unsigned max, nsec_t keep);
+
+/* The caller of pool_destination() no longer needs it. */
+void pool_group_done(struct pool *p, struct pool_group **g);
+
+/* An idle connection of that group, busy from now on; or NULL. */
+struct conn *pool_take(struct pool *p, struct pool_group *g) MUST_USE;
+
+/* The oldest idle connection of all is closed; false if there is none. */
+bool pool_evict(struct pool *p);
+
+/* Close every idle connection. */
+void pool_clear(struct pool *p);
+
+/* A new, busy connection over s; NULL at the bound: then s stays the caller's. */
+struct conn *conn_new(struct pool *p, struct pool_group *g, struct stream *s)
+    MUST_USE;
+
+struct stream *conn_stream(const struct conn *c);
+
+/* Has it carried an exchange before? */
+bool conn_is_reused(const struct conn *c);
+
+/*
+ * Done with it, and it may be used again: its stream must be without reader,
+ * writer and bytes.  `keep` bounds how long it is kept, if it is shorter than
+ * the group's.  Clears *c.
+ */
+void conn_give(struct conn **c, nsec_t keep);
+
+/* Done with it: close.  Clears *c; NULL in it is fine. */
+void conn_close(struct conn **c);
+
+/*
+ * Its stream is somebody else's from now on (a tunnel); it still counts as
+ * busy until conn_close().
+ */
+struct stream *conn_detach(struct conn *c);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_check.c - src/config/check.c
+ */
+#include "config/check.h"
+
+#include "config/loading.h"
+#include "harness.h"
+
+#define UPSTREAM	"[upstream u]\nserver = 127.0.0.1:2\n"
+#define FORWARD		"[listener f]\nmode = forward\nbind = 127.0.0.1:1\n"
+#define GATEWAY \
+	"[listener g]\nmode = gateway\nbind = 127.0.0.1:1\nupstream = u\n"
+#define TCP \
+	"[listener t]\nmode = tcp\nbind = 127.0.0.1:1\nupstream = u\n"
+#define ROUTE(name)	"[route " name "]\nlistener = g\nupstream = u\n"
+
+static const struct { const char *text, *errors; } wrong[] = {
+	/* listeners */
+	{ "[listener x]\nbind = 127.0.0.1:1\n", "x.conf:1: [listener x] mode "
+	  "is missing: forward, gateway or tcp\n" },
+	{ "[listener x]\nmode = forward\n",
+	  "x.conf:1: [listener x] bind is missing\n" },
+	{ "[listener x]\nmode = forward\nbind = off\n",
+	  "x.conf:3: [listener x] bind is missing\n" },
+	{ "[listener x]\n", "x.conf:1: [listener x] bind is missing\n"
+	  "x.conf:1: [listener x] mode is missing: forward, gateway or tcp\n" },
+	{ "[listener x]\nmode = tcp\nbind = :1\n",
+	  "x.conf:2: [listener x] upstream is missing\n" },
+	{ "[listener x]\nmode = gateway\nbind = :1\n", "x.conf:2: [listener x] "
+	  "needs an upstream, or a [route NAME] with listener = x\n" },
+	{ "[listener x]\nmode = forward\nbind = 127.0.0.1:1 10.0.0.1:1\n",
+	  "x.conf:3: [listener x] access is missing: others than this machine "
+	  "could use the proxy\n" },
+	{ "[listener x]\nmode = forward\nbind = :1\n",
+	  "x.conf:3: [listener x] access is missing: others than this machine "
+	  "could use the proxy\n" },
+	{ FORWARD "low_watermark = 65k\n", "x.conf:4: [listener f] "
+	  "low_watermark is above high_watermark\n" },
+	{ FORWARD "high_watermark = 8k\n", "x.conf:1: [listener f] "
+	  "low_watermark is above high_watermark\n" },
+	{ FORWARD "request_line = 9k\nhead_size = 8k\n",
+	  "x.conf:4: [listener f] request_line is above head_size\n" },
+	/* keywords of other modes */
+	{ FORWARD "upstream = u\n" UPSTREAM, "x.conf:4: [listener f] upstream: "
+	  "means nothing in mode = forward\n" },
+	{ FORWARD "trusted = all\n", "x.conf:4: [listener f] trusted: means "
+	  "nothing in mode = forward\n" },
+	{ GATEWAY "access = a\n[access a]\nallow = all\n" UPSTREAM,
+	  "x.conf:5: [listener g] access: means nothing in mode = gateway\n" },
+	{ GATEWAY "pool_max = 1\npool_idle = 1s\nretry_body = 0\n" UPSTREAM,
+	  "x.conf:5: [listener g] pool_max: means nothing in mode = gateway\n"
+	  "x.conf:6: [listener g] pool_idle: means nothing in mode = gateway\n"
+	  "x.conf:7: [listener g] retry_body: means nothing in mode = gateway\n"
+	},
+	{ TCP "access = a\n[access a]\nallow = all\n" UPSTREAM,
+	  "x.conf:5: [listener t] access: means nothing in mode = tcp\n" },
+	{ TCP "trusted = all\nhead_size = 8k\nhead_fields = 9\n"
+	  "request_line = 300\nbody_size = 0\n" UPSTREAM,
+	  "x.conf:5: [listener t] trusted: means nothing in mode = tcp\n"
+	  "x.conf:6: [listener t] head_size: means nothing in mode = tcp\n"
+	  "x.conf:7: [listener t] head_fields: means nothing in mode = tcp\n"
+	  "x.conf:8: [listener t] request_line: means nothing in mode = tcp\n"
+	  "x.conf:9: [listener t] body_size: means nothing in mode = tcp\n" },
+	{ TCP "timeout_request_head = 1s\ntimeout_request_body = 1s\n"
+	  "timeout_keepalive = 1s\ntimeout_response = 1s\ntimeout_idle = 1s\n"
+	  UPSTREAM,
+	  "x.conf:5: [listener t] timeout_request_head: means nothing in mode "
+	  "= tcp\n"
+	  "x.conf:6: [listener t] timeout_request_body: means nothing in mode "
+	  "= tcp\n"
+	  "x.conf:7: [listener t] timeout_keepalive: means nothing in mode = "
+	  "tcp\n"
+	  "x.conf:8: [listener t] timeout_response: means nothing in mode = "
+	  "tcp\n"
+	  "x.conf:9: [listener t] timeout_idle: means nothing in mode = tcp\n"
+	},
+	/* addresses */
+	{ FORWARD "bind = 127.0.0.1:1\n", "x.conf:3: [listener f] bind: "
+	  "127.0.0.1:1 clashes with 127.0.0.1:1 of [listener f]\n" },
+	{ FORWARD "[listener x]\nmode = tcp\nbind = 127.0.0.1:1\n"
+	  "upstream = u\n" UPSTREAM, "x.conf:6: [listener x] bind: 127.0.0.1:1 "
+	  "clashes with 127.0.0.1:1 of [listener f]\n" },
+	{ FORWARD "[listener x]\nmode = tcp\nbind = :1\nupstream = u\n"
+	  UPSTREAM, "x.conf:6: [listener x] bind: 0.0.0.0:1 clashes with "
+	  "127.0.0.1:1 of [listener f]\n" },
+	{ "[listener x]\nmode = forward\nbind = 127.0.0.1:9480\n",
+	  "x.conf:3: [listener x] bind: 127.0.0.1:9480 clashes with "
+	  "127.0.0.1:9480 of [admin]\n" },
+	{ "[admin]\nbind = unix:/a\n[listener x]\nmode = forward\n"
+	  "bind = unix:/a\n", "x.conf:5: [listener x] bind: unix:/a clashes "
+	  "with unix:/a of [admin]\n" },
+	/* routes */
+	{ GATEWAY UPSTREAM "[route r]\nupstream = u\n",
+	  "x.conf:7: [route r] listener is missing\n" },
+	{ GATEWAY UPSTREAM "[route r]\nlistener = g\n",
+	  "x.conf:7: [route r] upstream is missing\n" },
+	{ TCP UPSTREAM "[route r]\nlistener = t\nupstream = u\n",
+	  "x.conf:8: [route r] listener: [listener t] is no gateway\n" },
+	{ GATEWAY UPSTREAM ROUTE("r") ROUTE("s"), "x.conf:10: [route s] takes "
+	  "host * and path /, as [route r] does\n" },
+	{ GATEWAY UPSTREAM ROUTE("r") "host = a B\npath = /x /y\n" ROUTE("s")
+	  "host = b c\npath = /y /z\n", "x.conf:12: [route s] takes host b "
+	  "and path /y, as [route r] does\n" },
+	/* upstreams */
+	{ TCP "[upstream u]\n",
+	  "x.conf:5: [upstream u] server is missing\n" },
+	{ TCP "[upstream u]\nserver = a:1 backup\nserver = b:1 backup\n",
+	  "x.conf:6: [upstream u] all servers are backups; one must not be\n" },
+	{ TCP UPSTREAM "timeout_keepalive = 1s\ntimeout_request_head = 1s\n",
+	  "x.conf:8: [upstream u] timeout_request_head: is over when the "
+	  "upstream is chosen; it belongs to a listener\n"
+	  "x.conf:7: [upstream u] timeout_keepalive: is over when the "
+	  "upstream is chosen; it belongs to a listener\n" },
+	/* limits */
+	{ FORWARD "[limit l]\nburst = 3\n",
+	  "x.conf:5: [limit l] burst: means nothing without rate\n" },
+	{ FORWARD "[limit l]\nrate = 0\nwait = 1s\n",
+	  "x.conf:6: [limit l] wait: means nothing without rate\n" },
+	{ FORWARD "[limit l]\nqueue = 3\n",
+	  "x.conf:5: [limit l] queue: means nothing without concurrency\n" },
+	{ FORWARD "[limit l]\nconcurrency = 3\nqueue_timeout = 1s\n",
+	  "x.conf:6: [limit l] queue_timeout: means nothing without "
+	  "concurrency and queue\n" },
+	{ FORWARD "[limit l]\nconcurrency = 3\nqueue_order = adaptive\n",
+	  "x.conf:6: [limit l] queue_order: means nothing without concurrency "
+	  "and queue\n" },
+	{ FORWARD "[limit l]\nconcurrency = 3\nqueue = 3\nqueue_target = 1s\n",
+	  "x.conf:7: [limit l] queue_target: means nothing without "
+	  "queue_order = adaptive\n" },
+	{ FORWARD "[limit l]\nrate = 1/s\nkeys = 100\n",
+	  "x.conf:6: [limit l] keys: means nothing without key\n" },
+	{ FORWARD "[limit l]\nrate = 1/s\ntable_full = allow\n",
+	  "x.conf:6: [limit l] table_full: means nothing without key\n" },
+	{ FORWARD "[limit l]\nkey = client_address\nrate = 1001/s\n",
+	  "x.conf:6: [limit l] rate: with a key, at most 1000/s\n" },
+	{ FORWARD "[limit l]\nkey = client_address\nrate = 60001/m\n",
+	  "x.conf:6: [limit l] rate: with a key, at most 1000/s\n" },
+	{ FORWARD "[limit l]\nrate = 1/h\nburst = 1281024\n",
+	  "x.conf:6: [limit l] burst: would take more than 146 years to come "
+	  "back at this rate\n" },
+};
+
+START_TEST(a_rule_that_is_broken_is_told_with_its_line)
+{
+	expect_errors(wrong[_i].text, wrong[_i].errors);
+}
+END_TEST
+
+static const char *const right[] = {
+	FORWARD,
+	"[listener x]\nmode = forward\nbind = [::1]:1 unix:/a 127.9.9.9:1\n",
+	"[listener x]\nmode = forward\nbind = :1\naccess = a\n[access a]\n",
+	GATEWAY UPSTREAM,
+	"[listener g]\nmode = gateway\nbind = :1\n" ROUTE("r") UPSTREAM,
+	TCP "timeout_tunnel = 1s\ntimeout_connect = 1s\n" UPSTREAM,
+	FORWARD "low_watermark = 64k\n",
+	FORWARD "request_line = 8k\nhead_size = 8k\n",
+	/* The same port of other addresses and families. */
+	FORWARD "[listener x]\nmode = tcp\nbind = [::]:1 127.0.0.2:1\n"
+	    "upstream = u\n" UPSTREAM,
+	GATEWAY UPSTREAM ROUTE("r") "host = a\n" ROUTE("s") "path = /x\n"
+	    ROUTE("t"),
+	TCP "[upstream u]\nserver = a:1 backup\nserver = b:1\n",
+	/* What nobody uses is no mistake. */
+	FORWARD UPSTREAM "[limit l]\n[access a]\n",
+	FORWARD "[limit l]\nkey = client_address\nrate = 60000/m\nburst = 9\n"
+	    "wait = 1s\nkeys = 64\ntable_full = allow\nconnections = 3\n",
+	FORWARD "[limit l]\nconcurrency = 1\nqueue = 1\nqueue_timeout = 1s\n"
+	    "queue_order = adaptive\nqueue_target = 1ms\n",
+	FORWARD "[limit l]\nrate = 1/h\nburst = 1281023\n",
+};
+
+START_TEST(what_breaks_no_rule_is_right)
+{
+	struct config *c = load_right(right[_i]);
+
+	config_free(&c);
+}
+END_TEST
+
+START_TEST(a_section_with_a_mistake_is_not_reproached_with_what_follows)
+{
+	expect_errors("[listener x]\nmode = gatway\nbind = 127.0.0.1:1\n"
+	    "upstream = u\ntrusted = all\n" UPSTREAM,
+	    "x.conf:2: mode: \"gatway\" is no choice; did you mean "
+	    "\"gateway\"?\n");
+	expect_errors(GATEWAY UPSTREAM "[route r]\nlistener = g\n"
+	    "upstream = v\n", "x.conf:9: upstream: there is no [upstream v]; "
+	    "did you mean \"u\"?\n");
+}
+END_TEST
+
+START_TEST(routes_that_are_too_many_to_compare_are_refused)
+{
+	char *text = calloc(1, 200000), *at;
+
+	at = stpcpy(text, GATEWAY UPSTREAM ROUTE("r"));
+	for (int i = 0; i < 1001; i++)
+		at += sprintf(at, "host = h%d\npath = /%d\n", i, i);
+	expect_errors(text, "x.conf:7: [route r] routes have more than "
+	    "1000000 hosts and paths\n");
+	free(text);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("check");
+	TCase *t = tcase_create("check");
+
+	tcase_add_loop_test(t, a_rule_that_is_broken_is_told_with_its_line, 0,
+	    (int)ARRAY_LEN(wrong));
+	tcase_add_loop_test(t, what_breaks_no_rule_is_right, 0,
+	    (int)ARRAY_LEN(right));
+	tcase_add_test(t,
+	    a_section_with_a_mistake_is_not_reproached_with_what_follows);
+	tcase_add_test(t, routes_that_are_too_many_to_compare_are_refused);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}

@@ -46,7 +46,7 @@ struct conf_addrs {
 struct conf_rule {
 	enum { RULE_RANGE, RULE_PUBLIC, RULE_NAME, RULE_SUFFIX } kind;
 	struct addr_range	 range;
-	const char		*name;	/* small letters; RULE_SUFFIX: no "*." */
+	const char		*name;	/* in small letters, without "*." */
 	uint16_t		 port;	/* 0: any; in lists of clients always */
 };
 

@@ -237,7 +237,8 @@ body_decode(struct body *b, uint8_t *bytes, size_t n,
 	struct pieces to = { iov, 0 };
 	size_t at = 0, took = 1;
 
-	while (at < n && took > 0 && b->state != IS_DONE && b->state != IS_BAD) {
+	while (at < n && took > 0 && b->state != IS_DONE &&
+	    b->state != IS_BAD) {
 		switch (b->state) {
 		case IN_CHUNK:
 		case IN_LENGTH:

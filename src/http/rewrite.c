@@ -8,16 +8,27 @@
  */
 #include "http/rewrite.h"
 
+#include <assert.h>
+
 #include "http/chars.h"
 #include "http/status.h"
 
 enum goes { PASSES, HOP, FRAMING, OURS };
 
-static const uint8_t goes[FIELD_IDS] = {
-	[FIELD_OTHER] = PASSES,
-#define FIELD(ID, name, where)	[FIELD_##ID] = where,
+/* A set of field ids, one bit each. */
+#define SET(id)		(UINT64_C(1) << (id))
+
+static const uint64_t passing = SET(FIELD_OTHER)
+#define FIELD(ID, name, goes)	| (goes == PASSES ? SET(FIELD_##ID) : 0)
 #include "http/fields.def"
-};
+;
+
+static const uint64_t ours = 0
+#define FIELD(ID, name, goes)	| (goes == OURS ? SET(FIELD_##ID) : 0)
+#include "http/fields.def"
+;
+
+static_assert(FIELD_IDS <= 64, "a set of fields has 64 bits");
 
 /* --- fields that pass -------------------------------------------------- */
 
@@ -41,13 +52,13 @@ put_field(struct out *o, struct str name, struct str value)
 }
 
 static void
-put_fields(struct out *o, const struct head *h, const bool passes[FIELD_IDS])
+put_fields(struct out *o, const struct head *h, uint64_t passes)
 {
 	uint32_t from = 0, to = 0;	/* lines not yet copied */
 
 	for (unsigned i = 0; i < h->count; i++) {
 		const struct field *f = &h->fields[i];
-		if (f->named || !passes[f->id])
+		if (f->named || (passes & SET(f->id)) == 0)
 			continue;
 		bool plain = is_plain(h, f);
 		if (f->name != to || !plain) {
@@ -155,19 +166,19 @@ counts_forwards(const struct head *h)
 	return h->method == METHOD_OPTIONS || h->method == METHOD_TRACE;
 }
 
-static void
-choose_request_fields(bool passes[FIELD_IDS], const struct head *h,
-    const struct forwarded *fwd)
+static uint64_t
+fields_of_request(const struct head *h, const struct forwarded *fwd)
 {
-	bool keep = fwd->client.len == 0 || fwd->trusted;
+	uint64_t passes = passing;
 
-	for (unsigned id = 0; id < FIELD_IDS; id++)
-		passes[id] = goes[id] == PASSES;
-	passes[FIELD_MAX_FORWARDS] = !counts_forwards(h);
-	passes[FIELD_FORWARDED] = keep;
-	passes[FIELD_X_FORWARDED_FOR] = fwd->client.len == 0;
-	passes[FIELD_X_FORWARDED_PROTO] = keep;
-	passes[FIELD_X_FORWARDED_HOST] = keep;
+	if (!counts_forwards(h))
+		passes |= SET(FIELD_MAX_FORWARDS);
+	if (fwd->client.len == 0)
+		passes |= SET(FIELD_X_FORWARDED_FOR);
+	if (fwd->client.len == 0 || fwd->trusted)
+		passes |= SET(FIELD_FORWARDED) | SET(FIELD_X_FORWARDED_PROTO) |
+		    SET(FIELD_X_FORWARDED_HOST);
+	return passes;
 }
 
 static void
@@ -187,12 +198,9 @@ void
 rewrite_request(struct out *o, const struct head *h,
     const struct request_rewrite *r)
 {
-	bool passes[FIELD_IDS];
-
-	choose_request_fields(passes, h, &r->forwarded);
 	put_request_line(o, h, r->target);
 	put_field(o, STR("Host"), r->host);
-	put_fields(o, h, passes);
+	put_fields(o, h, fields_of_request(h, &r->forwarded));
 	put_via(o, h, r->via);
 	put_forwarded(o, h, &r->forwarded);
 	int64_t forwards = counts_forwards(h) ? max_forwards(h) : -1;
@@ -237,13 +245,9 @@ void
 rewrite_response(struct out *o, const struct head *h,
     const struct response_rewrite *r)
 {
-	bool passes[FIELD_IDS];
-
-	/* What is ours in requests means nothing in responses. */
-	for (unsigned id = 0; id < FIELD_IDS; id++)
-		passes[id] = goes[id] == PASSES || goes[id] == OURS;
 	put_status_line(o, h);
-	put_fields(o, h, passes);
+	/* What is ours in requests means nothing in responses. */
+	put_fields(o, h, passing | ours);
 	if (h->status >= 200 && !passes_date(h))
 		put_field(o, STR("Date"), str_of(r->date));
 	put_via(o, h, r->via);

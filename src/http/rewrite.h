@@ -36,7 +36,7 @@ struct request_rewrite {
 	struct forwarded	 forwarded;
 	bool			 upgrade;	/* pass it on, if h->upgrade */
 	bool			 close;		/* ask for Connection: close */
-	/* Max-Forwards of OPTIONS and TRACE is written one less. */
+	/* Max-Forwards of OPTIONS and TRACE goes on one less. */
 };
 
 /* The request's head, with the empty line. */
@@ -48,11 +48,11 @@ struct response_rewrite {
 	struct framing		 framing;	/* of the body as sent on */
 	bool			 close;		/* say Connection: close */
 	bool			 keep_alive;	/* say so, to HTTP/1.0 */
-	bool			 upgrade;	/* pass it on; 426 always does */
-	const char		*date;		/* added if missing, not to 1xx */
+	bool			 upgrade;	/* pass it on, as 426 does */
+	const char		*date;		/* added if missing */
 };
 
-/* The response's head (or that of a 1xx), with the empty line. */
+/* The response's head (or that of a 1xx: no Date), with the empty line. */
 void rewrite_response(struct out *o, const struct head *h,
     const struct response_rewrite *r);
 

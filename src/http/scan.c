@@ -7,6 +7,8 @@
  */
 #include "http/scan.h"
 
+#include <endian.h>
+
 #include "http/chars.h"
 
 /* Longer than any method that is known; longer ones needn't arrive whole. */
@@ -79,34 +81,41 @@ skip_empty_lines(struct scan *s, char c)
 	return c == '\n';
 }
 
-/* Is a byte of the eight in w below 0x20, or 0x7f?  Says yes in vain too. */
-static inline bool
-has_control(uint64_t w)
+/*
+ * Of eight bytes, a bit in each that is below 0x20 or 0x7f.  The lowest of
+ * them is true; those above may be there in vain, by borrowing.
+ */
+static inline uint64_t
+control_bits(uint64_t w)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101);
 	uint64_t low = (w - ones * 0x20) & ~w;
 	uint64_t del = w ^ ones * 0x7f;
 
-	return ((low | ((del - ones) & ~del)) & ones << 7) != 0;
+	return (low | ((del - ones) & ~del)) & ones << 7;
 }
 
+/* To the first byte that is no text; HTAB is the one control that is. */
 static const char *
 skip_text(const char *p, const char *end)
 {
-	uint64_t w;
+	uint64_t w, bits;
 
-	for (;;) {
-		for (; end - p >= 8; p += 8) {
-			memcpy(&w, p, 8);
-			if (has_control(w))
-				break;
+	while (end - p >= 8) {
+		memcpy(&w, p, 8);
+		bits = control_bits(le64toh(w));
+		if (bits == 0) {
+			p += 8;
+			continue;
 		}
-		const char *stop = end - p >= 8 ? p + 8 : end;
-		while (p < stop && char_is(*p, CHAR_TEXT))
-			p++;
-		if (p < stop || p == end)
+		p += (unsigned)__builtin_ctzll(bits) / 8;
+		if (*p != '\t')
 			return p;
+		p++;
 	}
+	while (p < end && char_is(*p, CHAR_TEXT))
+		p++;
+	return p;
 }
 
 static const char *

@@ -41,7 +41,7 @@ take_pooled(struct exchange *x)
 	if (x->conn == NULL)
 		return false;
 	x->upstream = conn_stream(x->conn);
-	stream_peer(x->upstream, &x->upstream_addr);
+	x->upstream_addr = *conn_addr(x->conn);
 	x->reused = x->was_reused = true;
 	return true;
 }
@@ -279,6 +279,7 @@ on_dialled(void *arg, struct stream *stream, int err, unsigned tried)
 	x->upstream = stream;
 	stream_peer(stream, &x->upstream_addr);
 	if (x->group != NULL)
-		x->conn = conn_new(w->pool, x->group, stream);
+		x->conn = conn_new(w->pool, x->group, stream,
+		    &x->upstream_addr);
 	exchange_run(x, connected(x));
 }

@@ -125,9 +125,9 @@ struct exchange {
 	bool			 holds;		/* until its tokens are due */
 
 	/* Upstream. */
-	bool			 listed;	/* its name is allowed as such */
+	bool			 listed;	/* by its name */
 	struct resolve		*resolve;
-	const struct addr_set	*addrs;		/* only while entering CONNECT */
+	const struct addr_set	*addrs;		/* entering CONNECT */
 	struct dial		*dial;
 	nsec_t			 dialling;	/* since when */
 	unsigned		 dials;		/* that failed */
@@ -152,7 +152,7 @@ struct exchange {
 		};
 		struct tunnel		 tunnel;	/* in TUNNEL */
 	};
-	struct buf		 kept;		/* request body, to send again */
+	struct buf		 kept;		/* of the request */
 	size_t			 keep_most;	/* bytes of it */
 	bool			 keeps;		/* it is all there so far */
 	bool			 head_sent;	/* of the request */
@@ -168,7 +168,7 @@ struct exchange {
 	bool			 upstream_keep;	/* may be used again */
 	nsec_t			 upstream_keep_for;
 	unsigned		 interims;	/* 1xx so far */
-	uint8_t			*early;		/* entering TUNNEL: after a 101 */
+	uint8_t			*early;		/* after a 101 */
 	size_t			 early_length;
 	bool			 tunnelling;	/* `tunnel` is running */
 

@@ -17,6 +17,29 @@ static flow_bytes_fn		on_request_bytes;
 static flow_source_done_fn	on_request_read;
 static flow_ended_fn		on_request_ended;
 
+static const struct {
+	size_t		time;		/* in struct timeouts */
+	enum failure	late;
+} waits[FW_COUNT] = {
+#define FLOW_WAIT(NAME, keyword, late) \
+	[FW_##NAME] = { offsetof(struct timeouts, keyword), FAIL_##late },
+#include "proxy/flow_waits.def"
+};
+
+nsec_t
+relay_time(const struct exchange *x, enum flow_wait w)
+{
+	const char *timeouts = (const char *)&x->route->timeouts;
+
+	return *(const nsec_t *)(const void *)(timeouts + waits[w].time);
+}
+
+enum failure
+relay_late(enum flow_wait w)
+{
+	return waits[w].late;
+}
+
 /* --- the request's head ------------------------------------------------ */
 
 static struct forwarded
@@ -127,7 +150,7 @@ request_is_out(struct exchange *x)
 	x->times.requested = worker_now(x->worker);
 	if (!x->has_response)
 		flow_set_source_timeout(&x->down,
-		    x->route->timeouts.response);
+		    relay_time(x, FW_RESPONSE_FIRST));
 }
 
 /* --- the flow ---------------------------------------------------------- */
@@ -191,7 +214,7 @@ upstream_takes_no_more(struct exchange *x)
 	x->client->watch(x->session);
 	if (!x->has_response)
 		flow_set_source_timeout(&x->down,
-		    x->route->timeouts.response);
+		    relay_time(x, FW_RESPONSE_FIRST));
 }
 
 static void
@@ -207,10 +230,10 @@ on_request_ended(struct flow *f, enum flow_end how, int err)
 		exchange_fail(x, FAIL_CLIENT_CLOSED);
 		break;
 	case FLOW_SOURCE_LATE:
-		exchange_fail(x, FAIL_REQUEST_TIMEOUT);
+		exchange_fail(x, relay_late(FW_REQUEST_SOURCE));
 		break;
 	case FLOW_SINK_LATE:
-		exchange_fail(x, FAIL_UPSTREAM_STALLED);
+		exchange_fail(x, relay_late(FW_REQUEST_SINK));
 		break;
 	case FLOW_SINK_FAILED:
 		if (err == ENOMEM)
@@ -229,7 +252,6 @@ flow_opts(const struct exchange *x)
 	return (struct flow_opts){
 		.high = x->service->conf->high_watermark,
 		.low = x->service->conf->low_watermark,
-		.sink_timeout = x->route->timeouts.send,
 		.use = x->pass_count > 0 ? BLOCK_PERMIT : BLOCK_BODY,
 	};
 }
@@ -243,7 +265,8 @@ start_down(struct exchange *x)
 	opts.sink = x->client->stream(x->session);
 	/* With a body before it, its time begins when that is sent. */
 	opts.source_timeout = x->expects || !has_body(x) ?
-	    x->route->timeouts.response : 0;
+	    relay_time(x, FW_RESPONSE_FIRST) : 0;
+	opts.sink_timeout = relay_time(x, FW_RESPONSE_SINK);
 	opts.bytes = respond_on_bytes;
 	opts.source_done = respond_on_source_done;
 	opts.ended = respond_on_ended;
@@ -257,7 +280,9 @@ start_up(struct exchange *x)
 
 	opts.source = x->client->stream(x->session);
 	opts.sink = x->upstream;
-	opts.source_timeout = x->expects ? 0 : x->route->timeouts.request_body;
+	opts.source_timeout = x->expects ? 0 :
+	    relay_time(x, FW_REQUEST_SOURCE);
+	opts.sink_timeout = relay_time(x, FW_REQUEST_SINK);
 	opts.bytes = on_request_bytes;
 	opts.source_done = on_request_read;
 	opts.ended = on_request_ended;
@@ -349,7 +374,7 @@ relay_expect_body(struct exchange *x)
 	x->expects = false;
 	if (flow_is_running(&x->up))
 		flow_set_source_timeout(&x->up,
-		    x->route->timeouts.request_body);
+		    relay_time(x, FW_REQUEST_SOURCE));
 }
 
 void

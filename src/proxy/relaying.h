@@ -7,14 +7,7 @@
  *	client <-- down: head, then body         <-- upstream
  *
  * The head of the request goes out with the first of its body; that of the
- * response likewise.  What the flows wait for, and for how long:
- *
- *	flow     waits for                 keyword       then
- *	up       bytes from the client     request_body  request_timeout
- *	up       the upstream to take some send          upstream_stalled
- *	down     first byte                response      response_timeout
- *	down     bytes from the upstream   idle          upstream_stalled
- *	down     the client to take some   send          client_timeout
+ * response likewise.  What the flows wait for is in flow_waits.def.
  *
  * Threads:  the worker's.
  */
@@ -25,6 +18,16 @@
 
 /* Interim responses (1xx) that one exchange may have. */
 enum { RELAY_INTERIMS = 32 };
+
+enum flow_wait {
+#define FLOW_WAIT(NAME, ...)	FW_##NAME,
+#include "proxy/flow_waits.def"
+	FW_COUNT
+};
+
+/* How long that wait may be, and what it ends with. */
+nsec_t relay_time(const struct exchange *x, enum flow_wait w);
+enum failure relay_late(enum flow_wait w);
 
 /* The state RELAY. */
 enum exchange_state relay_enter(struct exchange *x);

@@ -157,7 +157,7 @@ on_final(struct exchange *x, const struct head *h, struct out *o)
 	x->close = x->close || client_wants_close(x) ||
 	    x->sent_framing.kind == FRAMING_CLOSE;
 	body_init(&x->response_body, &x->response_framing);
-	flow_set_source_timeout(&x->down, x->route->timeouts.idle);
+	flow_set_source_timeout(&x->down, relay_time(x, FW_RESPONSE_SOURCE));
 
 	r.framing = x->sent_framing;
 	r.close = x->close;
@@ -280,7 +280,7 @@ relay_body(struct exchange *x, struct str head, uint8_t *bytes, size_t n)
 	if (r == BODY_MORE)
 		return FLOW_MORE;
 	if (n > 0)
-		x->upstream_keep = false;	/* it says more than it should */
+		x->upstream_keep = false;	/* it says too much */
 	return FLOW_LAST;
 }
 
@@ -416,15 +416,15 @@ respond_on_ended(struct flow *f, enum flow_end how, int err)
 		closed_early(x);
 		break;
 	case FLOW_SOURCE_LATE:
-		exchange_fail(x, x->has_response ? FAIL_UPSTREAM_STALLED :
-		    FAIL_RESPONSE_TIMEOUT);
+		exchange_fail(x, relay_late(x->has_response ?
+		    FW_RESPONSE_SOURCE : FW_RESPONSE_FIRST));
 		break;
 	case FLOW_SINK_FAILED:
 		exchange_fail(x, err == ENOMEM ? FAIL_MEMORY :
 		    FAIL_CLIENT_CLOSED);
 		break;
 	case FLOW_SINK_LATE:
-		exchange_fail(x, FAIL_CLIENT_TIMEOUT);
+		exchange_fail(x, relay_late(FW_RESPONSE_SINK));
 		break;
 	}
 }

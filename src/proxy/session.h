@@ -38,14 +38,14 @@ struct session {
 	struct stream		*stream;	/* NULL: a tunnel took it */
 	struct exchange		*exchange;	/* EXCHANGE */
 	struct block		*in;		/* read, not used yet */
-	struct limit_pass	*passes;	/* with `connections`; or NULL */
+	struct limit_pass	*passes;	/* or NULL */
 	struct wheel_timer	 timer;
 	struct addr		 client;
 	struct scan		 scan;		/* of what is in `in` */
 	uint8_t			 state;
 	bool			 ended;		/* the client has sent FIN */
 	uint32_t		 lingered;	/* bytes dropped */
-	uint64_t		 skip;		/* of a body that nobody wants */
+	uint64_t		 skip;		/* of an unread body */
 	nsec_t			 began;		/* HEAD: first byte */
 };
 

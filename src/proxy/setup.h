@@ -37,7 +37,7 @@ struct route_limit {
 
 /* Where an exchange goes, and what it must pass on the way. */
 struct route {
-	struct upstream		*upstream;	/* NULL: where the client says */
+	struct upstream		*upstream;	/* or NULL */
 	struct timeouts		 timeouts;
 	struct route_limit	 limits[ROUTE_LIMITS];	/* by rank */
 	unsigned		 limit_count;
@@ -72,7 +72,7 @@ struct setup {
 	struct shared		*shared;
 	struct service		*services;	/* by index of the listener */
 	unsigned		 service_count;
-	struct route		*routes;	/* one for each listener's route */
+	struct route		*routes;	/* of all services */
 	struct upstream		**upstreams;	/* by index of the upstream */
 	struct limit		**limits;	/* by index of the limit */
 	struct limits		*registry;

@@ -19,14 +19,14 @@ enum { DESTINATION_NAME = 320 };
 
 struct conn {
 	struct list		 in_group;	/* idle: in its group */
-	struct list		 by_age;	/* idle: in the pool, oldest first */
+	struct list		 by_age;	/* idle: oldest first */
 	struct pool		*pool;
 	struct pool_group	*group;
 	struct stream		*stream;	/* NULL: detached */
+	struct addr		 to;
 	struct wheel_timer	 expiry;
 	nsec_t			 idle_since;
 	bool			 idle;
-	bool			 reused;
 };
 
 /* A group that is the pool's own. */
@@ -169,7 +169,6 @@ enter_idle(struct conn *c, nsec_t keep)
 	struct pool_group *g = c->group;
 
 	c->idle = true;
-	c->reused = true;
 	g->busy_count--;
 	g->idle_count++;
 	if (g->stats != NULL) {
@@ -202,13 +201,15 @@ leave(struct conn *c)
 }
 
 struct conn *
-conn_new(struct pool *p, struct pool_group *g, struct stream *s)
+conn_new(struct pool *p, struct pool_group *g, struct stream *s,
+    const struct addr *to)
 {
 	struct conn *c = slab_take(&p->conns);
 
 	if (c == NULL)
 		return NULL;
-	*c = (struct conn){ .pool = p, .group = g, .stream = s };
+	*c = (struct conn){ .pool = p, .group = g, .stream = s,
+	    .to = *to };
 	list_init(&c->in_group);
 	list_init(&c->by_age);
 	wheel_timer_init(&c->expiry, on_expiry);
@@ -287,10 +288,10 @@ conn_stream(const struct conn *c)
 	return c->stream;
 }
 
-bool
-conn_is_reused(const struct conn *c)
+const struct addr *
+conn_addr(const struct conn *c)
 {
-	return c->reused;
+	return &c->to;
 }
 
 /* --- idle ones that end ------------------------------------------------ */

@@ -26,6 +26,7 @@
 #ifndef PENSTOCK_UPSTREAM_POOL_H
 #define PENSTOCK_UPSTREAM_POOL_H
 
+#include "base/addr.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/stats.h"
@@ -83,14 +84,17 @@ bool pool_evict(struct pool *p);
 /* Close every idle connection. */
 void pool_clear(struct pool *p);
 
-/* A new, busy connection over s; NULL at the bound: then s stays the caller's. */
-struct conn *conn_new(struct pool *p, struct pool_group *g, struct stream *s)
-    MUST_USE;
+/*
+ * A new, busy connection over s to that address; NULL at the bound: then s
+ * stays the caller's.
+ */
+struct conn *conn_new(struct pool *p, struct pool_group *g, struct stream *s,
+    const struct addr *to) MUST_USE;
 
 struct stream *conn_stream(const struct conn *c);
 
-/* Has it carried an exchange before? */
-bool conn_is_reused(const struct conn *c);
+/* The address it leads to. */
+const struct addr *conn_addr(const struct conn *c);
 
 /*
  * Done with it, and it may be used again: its stream must be without reader,

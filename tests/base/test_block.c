@@ -259,7 +259,7 @@ main(void)
 	Suite *s = suite_create("block");
 	TCase *t = tcase_create("block");
 
-	tcase_set_timeout(t, 60);
+	tcase_set_timeout(t, 240);
 	tcase_add_checked_fixture(t, a_budget_of_64_blocks_of_1_kib, NULL);
 	tcase_add_test(t, each_use_dips_as_deep_as_it_may);
 	tcase_add_loop_test(t, the_smallest_block_that_fits_is_taken, 0,

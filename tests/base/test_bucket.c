@@ -325,8 +325,9 @@ END_TEST
 
 /* --- many threads --- */
 
-enum { THREADS = 4 };
+enum { THREADS = 4, TRIES = 1000000 };
 
+static pthread_barrier_t start;
 static _Atomic uint64_t ticks, taken;
 
 static void
@@ -335,11 +336,13 @@ run_threads(void *(*fn)(void *))
 	pthread_t thread[THREADS];
 
 	ticks = taken = 0;
+	ck_assert_int_eq(pthread_barrier_init(&start, NULL, THREADS), 0);
 	for (size_t i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, fn,
 		    (void *)(i + 1)), 0);
 	for (size_t i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
+	pthread_barrier_destroy(&start);
 }
 
 static void *
@@ -348,7 +351,8 @@ take_as_time_goes_by(void *arg)
 	uint64_t n = 0;
 
 	(void)arg;
-	for (int i = 0; i < 300000; i++)
+	pthread_barrier_wait(&start);
+	for (int i = 0; i < TRIES; i++)
 		if (bucket_take(&b, &spec, 1, atomic_fetch_add(&ticks, 1)) ==
 		    0)
 			n++;
@@ -369,7 +373,7 @@ START_TEST(threads_together_get_exactly_what_there_is)
 	taken++;
 	while (bucket_take(&b, &spec, 1, ticks) == 0)
 		taken++;
-	ck_assert_uint_eq(ticks, THREADS * 300000);
+	ck_assert_uint_eq(ticks, (uint64_t)THREADS * TRIES);
 	ck_assert_uint_eq(taken, 1000 + ticks / 2);
 }
 END_TEST
@@ -379,7 +383,8 @@ take_and_give_back(void *arg)
 {
 	uint64_t rng = (uintptr_t)arg, held = 0;
 
-	for (int i = 0; i < 200000; i++) {
+	pthread_barrier_wait(&start);
+	for (int i = 0; i < TRIES; i++) {
 		if (held > 0 && rng_below(&rng, 2) == 0) {
 			bucket_give_back(&b, &spec, held);
 			held = 0;
@@ -434,7 +439,7 @@ main(void)
 	Suite *s = suite_create("bucket");
 	TCase *t = tcase_create("bucket");
 
-	tcase_set_timeout(t, 60);
+	tcase_set_timeout(t, 240);
 	tcase_add_checked_fixture(t, ten_a_second_burst_five, NULL);
 	add_tests_of_use(t);
 	tcase_add_loop_test(t, no_window_has_more_than_burst_and_rate, 0,

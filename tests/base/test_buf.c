@@ -191,7 +191,7 @@ main(void)
 	Suite *s = suite_create("buf");
 	TCase *t = tcase_create("buf");
 
-	tcase_set_timeout(t, 60);
+	tcase_set_timeout(t, 240);
 	tcase_add_checked_fixture(t, an_empty_buf, give_back_all);
 	tcase_add_loop_test(t, random_use_equals_a_flat_array, 0, 3);
 	tcase_add_test(t, appending_nothing_takes_no_block);

@@ -206,7 +206,7 @@ main(void)
 	Suite *s = suite_create("mail");
 	TCase *t = tcase_create("mail");
 
-	tcase_set_timeout(t, 60);
+	tcase_set_timeout(t, 240);
 	tcase_add_checked_fixture(t, an_empty_box_and_four_letters, NULL);
 	tcase_add_test(t, an_empty_box_calls_nobody);
 	tcase_add_test(t, only_the_first_mail_says_that_the_box_was_empty);

@@ -152,7 +152,7 @@ main(void)
 	Suite *s = suite_create("slab");
 	TCase *t = tcase_create("slab");
 
-	tcase_set_timeout(t, 60);
+	tcase_set_timeout(t, 240);
 	tcase_add_test(t, no_more_than_the_bound_is_handed_out);
 	tcase_add_test(t, a_bound_of_none_refuses_all);
 	tcase_add_test(t, the_newest_given_back_comes_first);

@@ -473,7 +473,7 @@ main(void)
 	Suite *s = suite_create("wheel");
 	TCase *t = tcase_create("wheel");
 
-	tcase_set_timeout(t, 120);
+	tcase_set_timeout(t, 240);
 	tcase_add_checked_fixture(t, wheels_at_0_and_many_timers, free_all);
 	tcase_add_loop_test(t, random_use_equals_the_oracle, 0, 3);
 	tcase_add_test(t, a_loop_that_sleeps_until_next_is_never_late);

@@ -106,12 +106,51 @@ dump(const struct config *c, bool with_origins)
 		return text;
 	to = text;
 	for (char *from = text; *from != '\0'; from++) {
-		if (*from == '\t' && from[1] == ';')
+		/* Behind the value, or on a line of its own before it. */
+		if (strncmp(from, "\t; ", 3) == 0)
 			from += strcspn(from, "\n");
+		else if (strncmp(from, "\n; ...", 6) == 0)
+			from += 1 + strcspn(from + 1, "\n");
 		*to++ = *from;
 	}
 	*to = '\0';
 	return text;
+}
+
+/* The example; srcdir says where, or it is here. */
+static inline char *
+read_example(size_t *n)
+{
+	const char *srcdir = getenv("srcdir");
+	char path[512];
+
+	snprintf(path, sizeof path, "%s/conf/penstock.conf",
+	    srcdir != NULL ? srcdir : ".");
+	FILE *in = fopen(path, "r");
+	ck_assert_msg(in != NULL, "%s", path);
+	char *text = calloc(1, 65536);
+	*n = fread(text, 1, 65535, in);
+	ck_assert_uint_lt(*n, 65535);
+	fclose(in);
+	return text;
+}
+
+/* A dump is read again as the same configuration. */
+static inline void
+expect_round_trip(const struct config *c)
+{
+	char *with = dump(c, true), *without = dump(c, false);
+	struct loaded again = load_bytes(with, strlen(with));
+
+	ck_assert_msg(again.config != NULL, "%.2000s\n%.2000s", again.errors,
+	    with);
+	char *without_again = dump(again.config, false);
+	if (strcmp(without, without_again) != 0)
+		ck_abort_msg("%.2000s\n---\n%.2000s", without, without_again);
+	free(without_again);
+	unload(&again);
+	free(without);
+	free(with);
 }
 
 #endif

@@ -42,7 +42,7 @@ end_of_reading(void)
 static bool
 parse(const struct conf_type *t, const char *text, union value *v)
 {
-	*v = (union value){ 0 };
+	memset(v, 0, sizeof *v);
 	return t->parse(&reading, t, text, v);
 }
 
@@ -232,8 +232,9 @@ static const struct {
 START_TEST(what_is_written_is_read_as_the_same)
 {
 	const struct conf_type *t = texts[_i].type;
-	union value v, again = { 0 };
+	union value v, again;
 
+	memset(&again, 0, sizeof again);
 	ck_assert_msg(parse(t, texts[_i].text, &v), "%s", reading.why);
 	char *text = print(t, &v);
 	ck_assert_str_eq(text, texts[_i].printed);
@@ -343,10 +344,12 @@ END_TEST
 
 START_TEST(a_server_is_a_name_to_resolve_or_an_address)
 {
-	union value v = { 0 };
+	union value v;
 	struct conf_server *s;
 
-	ck_assert(type_SERVERS.parse(&reading, &type_SERVERS, "DB.int:5432", &v));
+	memset(&v, 0, sizeof v);
+	ck_assert(type_SERVERS.parse(&reading, &type_SERVERS, "DB.int:5432",
+	    &v));
 	ck_assert(type_SERVERS.parse(&reading, &type_SERVERS,
 	    "10.0.0.1:80 weight=3 backup", &v));
 	ck_assert(type_SERVERS.parse(&reading, &type_SERVERS, "unix:/a", &v));
@@ -370,8 +373,9 @@ END_TEST
 
 START_TEST(a_server_is_listed_once)
 {
-	union value v = { 0 };
+	union value v;
 
+	memset(&v, 0, sizeof v);
 	ck_assert(type_SERVERS.parse(&reading, &type_SERVERS, "a:80", &v));
 	ck_assert(!type_SERVERS.parse(&reading, &type_SERVERS,
 	    "A:80 weight=2", &v));
@@ -392,9 +396,10 @@ END_TEST
 
 START_TEST(lists_grow_and_keep_what_they_have)
 {
-	union value v = { 0 };
+	union value v;
 	char text[16];
 
+	memset(&v, 0, sizeof v);
 	for (unsigned i = 1; i <= 1000; i++) {
 		snprintf(text, sizeof text, "%u", i);
 		ck_assert(type_PORTS.parse(&reading, &type_PORTS, text, &v));

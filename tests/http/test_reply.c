@@ -38,7 +38,7 @@ START_TEST(a_failure_says_its_reason_three_times)
 	    "details=\"queue_full\"\r\n"
 	    "Cache-Control: no-store\r\n"
 	    "Content-Type: text/plain; charset=utf-8\r\n"
-	    "Content-Length: 84\r\n"
+	    "Content-Length: 81\r\n"
 	    "Retry-After: 7\r\n"
 	    "Connection: close\r\n"
 	    "\r\n"

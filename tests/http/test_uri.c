@@ -14,8 +14,10 @@ struct authority_case {
 	bool		 is_ip6;
 };
 
-#define GOOD(row, text, host, port)	{ row, STR_INIT(text), host, port, false }
-#define IP6(row, text, host, port)	{ row, STR_INIT(text), host, port, true }
+#define GOOD(row, text, host, port) \
+	{ row, STR_INIT(text), host, port, false }
+#define IP6(row, text, host, port) \
+	{ row, STR_INIT(text), host, port, true }
 #define BAD(row, text)		{ row, STR_INIT(text), NULL, 0, false }
 
 static const struct authority_case authorities[] = {

@@ -51,6 +51,7 @@ struct dns_server {
 	atomic_bool		 quiet;		/* `flaky` doesn't answer */
 	atomic_uint		 questions;	/* without repetitions */
 	atomic_uint		 over_tcp;
+	atomic_uint		 sent;		/* answers by UDP */
 	unsigned		 held_count;
 	struct dns_message	 held[DNS_HELD];
 	unsigned		 seen_count;
@@ -364,9 +365,11 @@ dns_run_script(struct dns_server *s, struct dns_message *m)
 static inline void
 dns_send_udp(struct dns_server *s, const struct dns_message *m)
 {
-	if (!m->drop)
-		sendto(s->udp, m->bytes, m->len, 0,
-		    (const struct sockaddr *)&m->from, sizeof m->from);
+	if (m->drop)
+		return;
+	sendto(s->udp, m->bytes, m->len, 0,
+	    (const struct sockaddr *)&m->from, sizeof m->from);
+	atomic_fetch_add(&s->sent, 1);
 }
 
 static inline void

@@ -6,6 +6,7 @@
 #define PENSTOCK_TESTS_NET_RESOLVER_FIXTURE_H
 
 #include <check.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,6 +160,14 @@ run_for(nsec_t span)
 	loop_arm(loop, &t, span);
 	loop_run(loop);
 	loop_cancel(loop, &t);
+}
+
+/* From here on, n answers lie in our socket. */
+static inline void
+wait_for_answers(unsigned n)
+{
+	while (atomic_load(&server->sent) < n)
+		sched_yield();
 }
 
 /* Let an answer of TTL 0, which is taken for a second, expire. */

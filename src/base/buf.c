@@ -60,8 +60,8 @@ bytes_in(const struct iovec *iov, int n)
 }
 
 bool
-buf_append(struct buf *b, struct blocks *from, const struct iovec *iov, int n,
-    size_t skip, enum block_use use)
+buf_append(struct buf *b, const struct iovec *iov, int n, size_t skip,
+    enum block_use use)
 {
 	size_t bytes = bytes_in(iov, n);
 	size_t room = b->last != NULL ? b->last->size - b->last->end : 0;
@@ -69,7 +69,8 @@ buf_append(struct buf *b, struct blocks *from, const struct iovec *iov, int n,
 	ASSERT(skip <= bytes);
 	bytes -= skip;
 	if (bytes > room) {
-		struct block *more = take_chain(from, bytes - room, use);
+		struct block *more = take_chain(b->blocks, bytes - room,
+		    use);
 		if (more == NULL)
 			return false;
 		if (b->last != NULL)
@@ -105,7 +106,7 @@ buf_peek(const struct buf *b, struct iovec *iov, int n)
 }
 
 void
-buf_consume(struct buf *b, struct blocks *to, size_t n)
+buf_consume(struct buf *b, size_t n)
 {
 	ASSERT(n <= b->length);
 	b->length -= n;
@@ -118,14 +119,14 @@ buf_consume(struct buf *b, struct blocks *to, size_t n)
 		if (block->start < block->end)
 			return;
 		b->first = block->next;
-		block_give(to, &block);
+		block_give(b->blocks, &block);
 	}
 	if (b->first == NULL)
 		b->last = NULL;
 }
 
 void
-buf_clear(struct buf *b, struct blocks *to)
+buf_clear(struct buf *b)
 {
-	buf_consume(b, to, b->length);
+	buf_consume(b, b->length);
 }

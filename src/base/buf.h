@@ -17,14 +17,17 @@
 #include "base/block.h"
 
 struct buf {
+	struct blocks	*blocks;
 	struct block	*first;
 	struct block	*last;
 	size_t		 length;	/* bytes in it */
 };
 
+/* Empty; its blocks come from and go back to *blocks. */
 static inline void
-buf_init(struct buf *b)
+buf_init(struct buf *b, struct blocks *blocks)
 {
+	b->blocks = blocks;
 	b->first = b->last = NULL;
 	b->length = 0;
 }
@@ -33,15 +36,15 @@ buf_init(struct buf *b)
  * Append the bytes of n pieces, without the first `skip` of them.  False, and
  * nothing appended, when there is no memory for `use`.
  */
-bool buf_append(struct buf *b, struct blocks *from, const struct iovec *iov,
-    int n, size_t skip, enum block_use use) MUST_USE;
+bool buf_append(struct buf *b, const struct iovec *iov, int n, size_t skip,
+    enum block_use use) MUST_USE;
 
 /* Point at most n pieces at the bytes in front; the number used. */
 int buf_peek(const struct buf *b, struct iovec *iov, int n);
 
 /* Drop n bytes in front, n <= length. */
-void buf_consume(struct buf *b, struct blocks *to, size_t n);
+void buf_consume(struct buf *b, size_t n);
 
-void buf_clear(struct buf *b, struct blocks *to);
+void buf_clear(struct buf *b);
 
 #endif

@@ -417,9 +417,10 @@ on_io(struct ev_loop *ev, ev_io *io, int revents)
 static void
 run_timers(struct loop *loop)
 {
-	if (wheels_next(loop->wheels) <= loop->now)
-		count(&loop->stats.timers,
-		    wheels_advance(loop->wheels, loop->now));
+	unsigned fired = wheels_advance(loop->wheels, loop->now);
+
+	if (fired > 0)
+		count(&loop->stats.timers, fired);
 }
 
 /* Moved aside first, so that each is called once, new ones not at all. */

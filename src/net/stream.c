@@ -30,8 +30,6 @@ struct stream {
 	stream_write_fn		*writer;
 	void			*writer_arg;
 	struct buf		 queue;
-	uint64_t		 received;
-	uint64_t		 sent;
 	nsec_t			 sent_at;
 	uint32_t		 low;
 	int16_t			 read_err;	/* positive errno */
@@ -98,7 +96,7 @@ stream_new(struct stream_pool *p, int fd)
 		return NULL;
 	*s = (struct stream){ .pool = p, .paused = true };
 	watch_init(&s->watch, p->loop, fd, on_ready);
-	buf_init(&s->queue);
+	buf_init(&s->queue, loop_blocks(p->loop));
 	count(&p->totals->open, 1);
 	return s;
 }
@@ -113,7 +111,7 @@ dissolve(struct stream **stream)
 
 	*stream = NULL;
 	watch_stop(&s->watch);
-	buf_clear(&s->queue, loop_blocks(p->loop));
+	buf_clear(&s->queue);
 	if (p->current == s)
 		p->current = NULL;
 	count(&p->totals->open, UINT64_MAX);	/* one less */
@@ -242,7 +240,6 @@ stream_recv(struct stream *s, void *to, size_t size)
 	while (n == -1 && errno == EINTR);
 
 	if (n > 0) {
-		s->received += (uint64_t)n;
 		count(&s->pool->totals->received, (uint64_t)n);
 		return n;
 	}
@@ -318,8 +315,7 @@ stream_send(struct stream *s, const struct iovec *iov, int n,
 	}
 	if ((size_t)given == length)
 		return 0;
-	if (!buf_append(&s->queue, loop_blocks(s->pool->loop), iov, n,
-	    (size_t)given, use)) {
+	if (!buf_append(&s->queue, iov, n, (size_t)given, use)) {
 		write_failed(s, ENOMEM);
 		return -ENOMEM;
 	}
@@ -346,7 +342,6 @@ give(struct stream *s, const struct iovec *iov, int n)
 
 	if (given == -1)
 		return errno == EAGAIN ? 0 : -errno;
-	s->sent += (uint64_t)given;
 	s->sent_at = loop_now(s->pool->loop);
 	count(&s->pool->totals->sent, (uint64_t)given);
 	return given;
@@ -364,7 +359,7 @@ flush(struct stream *s)
 		write_failed(s, (int)-given);
 		return (int)-given;
 	}
-	buf_consume(&s->queue, loop_blocks(s->pool->loop), (size_t)given);
+	buf_consume(&s->queue, (size_t)given);
 	if (s->queue.length > 0)
 		return 0;
 	unwant(s, WATCH_WRITE);
@@ -378,7 +373,7 @@ write_failed(struct stream *s, int err)
 {
 	if (s->write_err == 0)
 		s->write_err = (int16_t)err;
-	buf_clear(&s->queue, loop_blocks(s->pool->loop));
+	buf_clear(&s->queue);
 	unwant(s, WATCH_WRITE);
 }
 
@@ -413,18 +408,6 @@ stream_write_error(const struct stream *s)
 
 /* --- facts ------------------------------------------------------------- */
 
-uint64_t
-stream_received(const struct stream *s)
-{
-	return s->received;
-}
-
-uint64_t
-stream_sent(const struct stream *s)
-{
-	return s->sent;
-}
-
 nsec_t
 stream_sent_at(const struct stream *s)
 {
@@ -441,10 +424,4 @@ void
 stream_peer(const struct stream *s, struct addr *out)
 {
 	sock_peer(watch_fd(&s->watch), out);
-}
-
-void
-stream_local(const struct stream *s, struct addr *out)
-{
-	sock_local(watch_fd(&s->watch), out);
 }

@@ -131,18 +131,13 @@ int stream_write_error(const struct stream *s);
  */
 bool stream_peek_end(const struct stream *s);
 
-/* Totals over its life. */
-uint64_t stream_received(const struct stream *s);
-uint64_t stream_sent(const struct stream *s);
-
 /* The loop's time when the kernel last took a byte; 0 for never. */
 nsec_t stream_sent_at(const struct stream *s);
 
 struct loop *stream_loop(const struct stream *s);
 
 struct addr;
-/* The address at the other end, and the local one; of unix ones no path. */
+/* The address at the other end; of a unix one without its path. */
 void stream_peer(const struct stream *s, struct addr *out);
-void stream_local(const struct stream *s, struct addr *out);
 
 #endif

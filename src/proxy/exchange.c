@@ -93,7 +93,7 @@ exchange_new(const struct exchange_opts *opts)
 	mail_init(&x->over, on_over);
 	flow_init(&x->up);
 	flow_init(&x->down);
-	buf_init(&x->kept);
+	buf_init(&x->kept, &w->blocks);
 	stat_increment(&x->service->state->stats[w->id].exchanges);
 	return x;
 }
@@ -241,7 +241,7 @@ exchange_release_upstream(struct exchange *x)
 	pool_group_done(x->worker->pool, &x->group);
 	connect_release_server(x);
 	block_give(&x->worker->blocks, &x->in);
-	buf_clear(&x->kept, &x->worker->blocks);
+	buf_clear(&x->kept);
 	admit_leave_upstream(x);
 }
 

@@ -114,10 +114,10 @@ keep_content(struct exchange *x, const struct iovec *iov, int n)
 	if (!x->keeps)
 		return;
 	if (x->kept.length + frame_bytes(iov, n) <= x->keep_most &&
-	    buf_append(&x->kept, &x->worker->blocks, iov, n, 0, BLOCK_BODY))
+	    buf_append(&x->kept, iov, n, 0, BLOCK_BODY))
 		return;
 	x->keeps = false;
-	buf_clear(&x->kept, &x->worker->blocks);
+	buf_clear(&x->kept);
 }
 
 /* Content from the client goes on; false when the flow is failing. */
@@ -310,7 +310,7 @@ send_start(struct exchange *x, bool last)
 		frame_content(&f, x->framing.kind, iov, n,
 		    last && bytes == x->kept.length);
 		err = stream_send(x->upstream, f.iov, f.count, BLOCK_BODY);
-		buf_consume(&x->kept, &x->worker->blocks, bytes);
+		buf_consume(&x->kept, bytes);
 		frame_init(&f);
 	} while (x->kept.length > 0 && err == 0);
 	return err == -ENOMEM ? err : 0;

@@ -37,8 +37,8 @@ on_served(struct gate_waiter *w, enum failure how)
 {
 	struct guest *v = container_of(w, struct guest, w);
 
-	ck_assert(!gate_is_waiting(w));
-	ck_assert(!v->inside);
+	CREW_ASSERT(!gate_is_waiting(w));
+	CREW_ASSERT(!v->inside);
 	v->inside = how == FAIL_NONE;
 	v->served = ++served;
 	v->why = how;
@@ -56,7 +56,7 @@ close_gate(void)
 {
 	everybody_stops_waiting();
 	gate_free(&g);
-	ck_assert_ptr_null(g);
+	CREW_ASSERT(g == NULL);
 }
 
 static inline void
@@ -100,7 +100,7 @@ take(int guest, unsigned worker)
 static inline void
 release(int guest)
 {
-	ck_assert(guests[guest].inside);
+	CREW_ASSERT(guests[guest].inside);
 	guests[guest].inside = false;
 	gate_release(g, guests[guest].worker, now);
 }

@@ -19,13 +19,13 @@ an_empty_buf(void)
 {
 	block_budget_init(&budget, 1 << 20);
 	blocks_init(&blocks, &budget);
-	buf_init(&buf);
+	buf_init(&buf, &blocks);
 }
 
 static void
 give_back_all(void)
 {
-	buf_clear(&buf, &blocks);
+	buf_clear(&buf);
 	ck_assert_ptr_null(buf.first);
 	ck_assert_ptr_null(buf.last);
 	ck_assert_uint_eq(buf.length, 0);
@@ -79,7 +79,7 @@ append_random(uint64_t *rng)
 	size_t skip = rng_below(rng, 2) ? rng_below(rng, bytes + 1) : 0;
 	uint64_t used = budget.used;
 
-	if (!buf_append(&buf, &blocks, iov, n, skip, BLOCK_BODY)) {
+	if (!buf_append(&buf, iov, n, skip, BLOCK_BODY)) {
 		ck_assert_uint_eq(budget.used, used);
 		return;
 	}
@@ -110,7 +110,7 @@ START_TEST(random_use_equals_a_flat_array)
 			    + 1);
 			if (rng_below(&rng, 50) == 0)
 				part = flat_length;
-			buf_consume(&buf, &blocks, part);
+			buf_consume(&buf, part);
 			flat_length -= part;
 			memmove(flat, flat + part, flat_length);
 		}
@@ -125,9 +125,9 @@ START_TEST(appending_nothing_takes_no_block)
 	struct iovec none = { .iov_base = NULL, .iov_len = 0 };
 	struct iovec some = { .iov_base = input, .iov_len = 10 };
 
-	ck_assert(buf_append(&buf, &blocks, &none, 0, 0, BLOCK_HEAD));
-	ck_assert(buf_append(&buf, &blocks, &none, 1, 0, BLOCK_HEAD));
-	ck_assert(buf_append(&buf, &blocks, &some, 1, 10, BLOCK_HEAD));
+	ck_assert(buf_append(&buf, &none, 0, 0, BLOCK_HEAD));
+	ck_assert(buf_append(&buf, &none, 1, 0, BLOCK_HEAD));
+	ck_assert(buf_append(&buf, &some, 1, 10, BLOCK_HEAD));
 	ck_assert_uint_eq(buf.length, 0);
 	ck_assert_uint_eq(budget.used, 0);
 	ck_assert_int_eq(buf_peek(&buf, &some, 1), 0);
@@ -140,8 +140,8 @@ START_TEST(without_memory_nothing_is_appended)
 	struct iovec much = { .iov_base = input, .iov_len = 150000 };
 
 	atomic_store(&budget.limit, 2 * 66560 + 20000);
-	ck_assert(buf_append(&buf, &blocks, &some, 1, 0, BLOCK_PERMIT));
-	ck_assert(!buf_append(&buf, &blocks, &much, 1, 0, BLOCK_PERMIT));
+	ck_assert(buf_append(&buf, &some, 1, 0, BLOCK_PERMIT));
+	ck_assert(!buf_append(&buf, &much, 1, 0, BLOCK_PERMIT));
 	ck_assert_uint_eq(buf.length, 900);
 	ck_assert_uint_eq(budget.used, 1024);
 	ck_assert_ptr_null(buf.last->next);
@@ -149,9 +149,9 @@ START_TEST(without_memory_nothing_is_appended)
 	/* What fits into the last block needs no memory. */
 	some.iov_len = 100;
 	atomic_store(&budget.limit, 0);
-	ck_assert(buf_append(&buf, &blocks, &some, 1, 0, BLOCK_HEAD));
+	ck_assert(buf_append(&buf, &some, 1, 0, BLOCK_HEAD));
 	ck_assert_uint_eq(buf.length, 1000);
-	ck_assert(!buf_append(&buf, &blocks, &some, 1, 99, BLOCK_HEAD));
+	ck_assert(!buf_append(&buf, &some, 1, 99, BLOCK_HEAD));
 }
 END_TEST
 
@@ -160,8 +160,8 @@ START_TEST(the_use_decides_how_deep_it_dips)
 	struct iovec some = { .iov_base = input, .iov_len = 1000 };
 
 	atomic_store(&budget.limit, 1500);
-	ck_assert(!buf_append(&buf, &blocks, &some, 1, 0, BLOCK_HEAD));
-	ck_assert(buf_append(&buf, &blocks, &some, 1, 0, BLOCK_BODY));
+	ck_assert(!buf_append(&buf, &some, 1, 0, BLOCK_HEAD));
+	ck_assert(buf_append(&buf, &some, 1, 0, BLOCK_BODY));
 }
 END_TEST
 
@@ -170,7 +170,7 @@ START_TEST(peeking_uses_no_more_pieces_than_given)
 	struct iovec much = { .iov_base = input, .iov_len = 150000 };
 	struct iovec out[2];
 
-	ck_assert(buf_append(&buf, &blocks, &much, 1, 0, BLOCK_PERMIT));
+	ck_assert(buf_append(&buf, &much, 1, 0, BLOCK_PERMIT));
 	ck_assert_int_eq(buf_peek(&buf, out, 0), 0);
 	ck_assert_int_eq(buf_peek(&buf, out, 1), 1);
 	ck_assert_uint_eq(out[0].iov_len, 66536);
@@ -181,7 +181,7 @@ END_TEST
 
 START_TEST(consuming_more_than_there_is_is_a_broken_invariant)
 {
-	buf_consume(&buf, &blocks, 1);
+	buf_consume(&buf, 1);
 }
 END_TEST
 

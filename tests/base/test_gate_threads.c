@@ -15,7 +15,7 @@
 #include "base/gate.h"
 #include "harness.h"
 
-enum { GUESTS = 6, TURNS = 60000 };
+enum { GUESTS = 6, TURNS = 1000000 };
 
 enum place { OUTSIDE, WAITING, INSIDE };
 
@@ -69,7 +69,7 @@ enter(struct guest *v)
 	int64_t n = atomic_fetch_add(&inside, 1) + 1;
 
 	if (!setup->changes)
-		ck_assert_int_le(n, (int64_t)setup->limit);
+		CREW_ASSERT(n <= (int64_t)setup->limit);
 	v->place = INSIDE;
 	v->worker->entered++;
 }
@@ -79,7 +79,7 @@ on_served(struct gate_waiter *w, enum failure why)
 {
 	struct guest *v = container_of(w, struct guest, w);
 
-	ck_assert_int_eq(v->place, WAITING);
+	CREW_ASSERT(v->place == WAITING);
 	v->place = OUTSIDE;
 	if (why == FAIL_NONE)
 		enter(v);
@@ -99,7 +99,7 @@ come(struct guest *v)
 		v->place = WAITING;
 		break;
 	case GATE_REFUSED:
-		ck_assert(why == FAIL_QUEUE_FULL || why == FAIL_QUEUE_LATE);
+		CREW_ASSERT(why == FAIL_QUEUE_FULL || why == FAIL_QUEUE_LATE);
 		break;
 	}
 }
@@ -192,7 +192,7 @@ watch_the_limit(uint64_t limit)
 	    atomic_load(&inside) > (int64_t)limit)
 		sched_yield();
 	for (int i = 0; i < 100; i++)
-		ck_assert_int_le(atomic_load(&inside),
+		CREW_ASSERT(atomic_load(&inside) <=
 		    (int64_t)(limit + setup->threads));
 }
 

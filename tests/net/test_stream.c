@@ -94,7 +94,6 @@ START_TEST(bytes_arrive_and_are_counted)
 	rig_write(peer, "hello");
 	rig_until(&rig, has_read, &e);
 	ck_assert_str_eq(e.text, "hello");
-	ck_assert_uint_eq(stream_received(e.s), 5);
 	ck_assert_uint_eq(atomic_load(&rig.totals.received), 5);
 	ck_assert_uint_eq(atomic_load(&rig.totals.open), 1);
 	ck_assert_ptr_eq(stream_loop(e.s), rig.loop);
@@ -273,7 +272,6 @@ START_TEST(short_writes_lose_nothing_and_end_with_a_fin)
 	ck_assert_uint_eq(sink.got, MANY);
 	ck_assert(sink.ended && stream_has_ended(e.s));
 	ck_assert(e.drained);
-	ck_assert_uint_eq(stream_sent(e.s), MANY);
 	ck_assert_uint_eq(atomic_load(&rig.totals.sent), MANY);
 	ck_assert_uint_eq(atomic_load(&rig.budget.used), 0);
 	ck_assert_uint_gt(stream_sent_at(e.s), 0);
@@ -431,18 +429,16 @@ START_TEST(streams_are_bounded_and_the_socket_stays_with_the_caller)
 }
 END_TEST
 
-START_TEST(both_addresses_are_known)
+START_TEST(the_other_end_has_an_address)
 {
-	struct addr peer, local;
+	struct addr peer;
 	int fd;
 	struct stream *s = rig_stream(&rig, &fd);
 
 	stream_peer(s, &peer);
-	stream_local(s, &local);
 	ck_assert_int_eq(peer.family, ADDR_IP4);
-	ck_assert_int_eq(local.family, ADDR_IP4);
 	ck_assert(addr_is_loopback(&peer));
-	ck_assert_uint_ne(peer.port, local.port);
+	ck_assert_uint_ne(peer.port, 0);
 	stream_close(&s);
 	close(fd);
 }
@@ -475,6 +471,6 @@ main(void)
 	tcase_add_test(t, a_queue_without_memory_breaks_the_stream);
 	tcase_add_test(t,
 	    streams_are_bounded_and_the_socket_stays_with_the_caller);
-	tcase_add_test(t, both_addresses_are_known);
+	tcase_add_test(t, the_other_end_has_an_address);
 	return run_suite(s);
 }

@@ -76,6 +76,21 @@ flow_push(struct flow *f, uint8_t *bytes, size_t n)
 	return step;
 }
 
+enum flow_step
+flow_push_end(struct flow *f)
+{
+	uint8_t none;
+
+	ASSERT(f->waits != FLOW_IDLE && !f->source_over);
+	f->fin = true;
+
+	enum flow_step step = take(f, &none, 0);
+
+	if (step != FLOW_GONE)
+		loop_later(stream_loop(f->opts.sink), &f->later);
+	return step;
+}
+
 bool
 flow_send(struct flow *f, const struct iovec *iov, int n)
 {

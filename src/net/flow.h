@@ -117,6 +117,11 @@ void flow_start(struct flow *f, const struct flow_opts *opts);
 enum flow_step flow_push(struct flow *f, uint8_t *bytes, size_t n);
 
 /*
+ * The same for a FIN that the source had sent before the flow began.
+ */
+enum flow_step flow_push_end(struct flow *f);
+
+/*
  * Send to the sink what the bytes have become.  False: the flow is failing,
  * and will say so in `ended`.
  */

@@ -264,15 +264,6 @@ stream_is_quiet(const struct stream *s)
 	    -1 && errno == EAGAIN;
 }
 
-bool
-stream_peek_end(const struct stream *s)
-{
-	uint8_t byte;
-
-	return s->eof || recv(watch_fd(&s->watch), &byte, 1,
-	    MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
 /* --- writing ----------------------------------------------------------- */
 
 void

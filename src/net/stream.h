@@ -125,12 +125,6 @@ bool stream_is_quiet(const struct stream *s);
 /* 0, or why writing failed, as a negative errno; kept. */
 int stream_write_error(const struct stream *s);
 
-/*
- * Has the other end's FIN come, with nothing before it that was not received?
- * One system call.
- */
-bool stream_peek_end(const struct stream *s);
-
 /* The loop's time when the kernel last took a byte; 0 for never. */
 nsec_t stream_sent_at(const struct stream *s);
 

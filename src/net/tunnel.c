@@ -70,6 +70,12 @@ tunnel_push_down(struct tunnel *t, uint8_t *bytes, size_t n)
 	(void)flow_push(&t->down, bytes, n);
 }
 
+void
+tunnel_push_end(struct tunnel *t)
+{
+	(void)flow_push_end(&t->up);
+}
+
 static void
 let_go(struct tunnel *t)
 {

@@ -59,6 +59,9 @@ void tunnel_start(struct tunnel *t, const struct tunnel_opts *opts);
 void tunnel_push_up(struct tunnel *t, uint8_t *bytes, size_t n);
 void tunnel_push_down(struct tunnel *t, uint8_t *bytes, size_t n);
 
+/* The client had sent FIN before the tunnel began; after its bytes. */
+void tunnel_push_end(struct tunnel *t);
+
 /* End now: both streams are reset. */
 void tunnel_stop(struct tunnel *t);
 

@@ -4,7 +4,6 @@
  */
 #include "proxy/admit.h"
 
-#include "net/stream.h"
 #include "proxy/worker.h"
 
 static gate_fn	on_waited;
@@ -100,7 +99,6 @@ set_up_passes(struct exchange *x)
 enum exchange_state
 admit_enter(struct exchange *x)
 {
-	enum exchange_state next = XS_ADMIT;
 	nsec_t wait = 0;
 
 	set_up_passes(x);
@@ -108,20 +106,11 @@ admit_enter(struct exchange *x)
 		x->retry_after = retry_after(x, wait);
 		return exchange_failed(x, FAIL_RATE_LIMITED);
 	}
-	if (wait > 0) {
-		x->holds = true;
-		exchange_arm(x, worker_now(x->worker) + wait);
-	} else
-		next = pass_gates(x);
-
-	/*
-	 * A FIN that came with the request's last byte says that the client
-	 * has no more to ask, not that it is gone.
-	 */
-	if (next == XS_ADMIT &&
-	    stream_peek_end(x->client->stream(x->session)))
-		x->half_closed = true;
-	return next;
+	if (wait == 0)
+		return pass_gates(x);
+	x->holds = true;
+	exchange_arm(x, worker_now(x->worker) + wait);
+	return XS_ADMIT;
 }
 
 enum exchange_state

@@ -33,6 +33,9 @@
 /* An unread body of at most this is dropped, and the connection kept. */
 enum { DROP_BODY = 64 * 1024 };
 
+/* What a client sends in one go may arrive so far apart. */
+#define WITH_REQUEST	(100 * NSEC_PER_MSEC)
+
 #define TO(NAME)	BIT(XS_##NAME)
 
 typedef enum exchange_state enter_fn(struct exchange *x);
@@ -125,6 +128,7 @@ take_arena(struct exchange *x, const struct head *head)
 void
 exchange_start(struct exchange *x, const struct head *head, enum failure why)
 {
+	x->times.asked = worker_now(x->worker);
 	if (why == FAIL_NONE && !take_arena(x, head))
 		why = FAIL_MEMORY;
 	exchange_run(x, why == FAIL_NONE ? enter_route(x) :
@@ -191,12 +195,18 @@ exchange_on_late(struct exchange *x)
 	}
 }
 
+/*
+ * A FIN that comes with the request says that the client has no more to ask; a
+ * later one, while it waits, that it has gone.
+ */
 void
 exchange_on_client_end(struct exchange *x)
 {
+	nsec_t since = worker_now(x->worker) - x->times.asked;
+
 	x->half_closed = true;
-	if (x->state == XS_ADMIT || x->state == XS_RESOLVE ||
-	    x->state == XS_CONNECT)
+	if (since > WITH_REQUEST && (x->state == XS_ADMIT ||
+	    x->state == XS_RESOLVE || x->state == XS_CONNECT))
 		exchange_fail(x, FAIL_CLIENT_CLOSED);
 }
 

@@ -84,6 +84,7 @@ enum exchange_state {
 /* When things happened; 0: they did not. */
 struct exchange_times {
 	nsec_t		began;		/* first byte of the request */
+	nsec_t		asked;		/* its head was complete */
 	nsec_t		admitted;
 	nsec_t		connecting;	/* first try */
 	nsec_t		connected;

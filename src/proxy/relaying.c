@@ -347,7 +347,12 @@ start_body(struct exchange *x)
 	if (head_first && send_start(x, false) != 0)
 		return exchange_failed(x, FAIL_MEMORY);
 	start_up(x);
-	return push_input(x) ? XS_RELAY : x->state;
+	if (!push_input(x))
+		return x->state;
+	/* The rest of the body will never come. */
+	if (x->half_closed && !body_is_done(&x->body))
+		return exchange_failed(x, FAIL_CLIENT_CLOSED);
+	return XS_RELAY;
 }
 
 enum exchange_state

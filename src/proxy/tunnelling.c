@@ -62,6 +62,8 @@ push_early(struct exchange *x, const struct block *input)
 	if (input != NULL)
 		tunnel_push_up(&x->tunnel, (uint8_t *)input->data +
 		    input->start, input->end - input->start);
+	if (x->half_closed)
+		tunnel_push_end(&x->tunnel);
 	if (x->early_length > 0)
 		tunnel_push_down(&x->tunnel, x->early, x->early_length);
 }

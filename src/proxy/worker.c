@@ -180,8 +180,13 @@ on_shortage(void *arg, int err)
 	struct door *d = arg;
 	struct worker *w = d->worker;
 
+	nsec_t now = worker_now(w);
+
 	stat_increment(&w->stats.accept_failed);
 	pool_evict(w->pool);
+	if (w->said_shortage != 0 && now - w->said_shortage < NSEC_PER_SEC)
+		return;
+	w->said_shortage = now;
 	log_say(w->shared->log, SAY_ERROR, "listener %s: can't accept: %s",
 	    d->service->conf->name_, strerror(err));
 }

@@ -60,6 +60,7 @@ struct worker {
 	struct gate_waiter	 permit;	/* for one more session */
 	bool			 has_permit;	/* one in hand, unused */
 	struct wheel_timer	 permit_timer;	/* gives it back */
+	nsec_t			 said_shortage;	/* when it was last said */
 	bool			 draining;
 	struct mail		 drain_mail;	/* put by main */
 	struct mail		 stop_mail;

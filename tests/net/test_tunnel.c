@@ -189,6 +189,23 @@ START_TEST(bytes_from_before_go_first)
 }
 END_TEST
 
+START_TEST(an_end_from_before_is_carried_after_its_bytes)
+{
+	uint8_t bytes[] = "last";
+
+	start();
+	inside = true;
+	tunnel_push_up(&tunnel, bytes, 4);
+	tunnel_push_end(&tunnel);
+	inside = false;
+	expect(server, "last");
+	expect_end(server);
+	rig_write(server, "answer");
+	expect(client, "answer");
+	tunnel_stop(&tunnel);
+}
+END_TEST
+
 START_TEST(a_stopped_tunnel_resets_both_and_calls_nobody)
 {
 	start();
@@ -303,6 +320,7 @@ main(void)
 	tcase_add_test(t, a_clients_reset_is_carried);
 	tcase_add_test(t, a_servers_reset_is_carried);
 	tcase_add_test(t, bytes_from_before_go_first);
+	tcase_add_test(t, an_end_from_before_is_carried_after_its_bytes);
 	tcase_add_test(t, a_stopped_tunnel_resets_both_and_calls_nobody);
 	tcase_add_test(t, a_tunnel_without_bytes_is_idle);
 	tcase_add_test(t, a_half_closed_tunnel_has_its_own_time);

@@ -75,11 +75,6 @@ static const uint8_t moves[AT_SIZE_LF][KINDS] = {
 };
 
 /* What one call gives back. */
-struct pieces {
-	struct iovec	*iov;
-	int		 count;
-};
-
 void
 body_init(struct body *b, const struct framing *f)
 {
@@ -178,7 +173,7 @@ in_frame(struct body *b, char c)
  * may move down over them.  False: there is no place for one more.
  */
 static bool
-add_piece(struct pieces *to, uint8_t *at, size_t n)
+add_piece(struct body_content *to, uint8_t *at, size_t n)
 {
 	if (to->count > 0 && n < SHORT_PIECE) {
 		struct iovec *last = &to->iov[to->count - 1];
@@ -194,7 +189,7 @@ add_piece(struct pieces *to, uint8_t *at, size_t n)
 
 /* Content: how much of n was taken, 0 if there is no place. */
 static size_t
-take_content(struct body *b, uint8_t *at, size_t n, struct pieces *to)
+take_content(struct body *b, uint8_t *at, size_t n, struct body_content *to)
 {
 	if (n > b->left)
 		n = (size_t)b->left;
@@ -231,19 +226,18 @@ take_trailers(struct body *b, const uint8_t *at, size_t n)
 }
 
 enum body_result
-body_decode(struct body *b, uint8_t *bytes, size_t n,
-    struct iovec iov[BODY_SPANS], int *pieces, size_t *used)
+body_decode(struct body *b, uint8_t *bytes, size_t n, struct body_content *to)
 {
-	struct pieces to = { iov, 0 };
 	size_t at = 0, took = 1;
 
+	to->count = 0;
 	while (at < n && took > 0 && b->state != IS_DONE &&
 	    b->state != IS_BAD) {
 		switch (b->state) {
 		case IN_CHUNK:
 		case IN_LENGTH:
 		case IN_REST:
-			took = take_content(b, bytes + at, n - at, &to);
+			took = take_content(b, bytes + at, n - at, to);
 			at += took;
 			break;
 		case IN_TRAILERS:
@@ -254,8 +248,7 @@ body_decode(struct body *b, uint8_t *bytes, size_t n,
 			at++;
 		}
 	}
-	*pieces = to.count;
-	*used = at;
+	to->used = at;
 	if (b->state == IS_BAD)
 		return BODY_BAD;
 	if (b->state == IS_DONE)

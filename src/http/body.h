@@ -49,14 +49,20 @@ struct body {
 
 void body_init(struct body *b, const struct framing *f);
 
+/* Content that was found in bytes, and how many of them that took. */
+struct body_content {
+	struct iovec	iov[BODY_SPANS];
+	int		count;
+	size_t		used;
+};
+
 /*
- * Take content out of n bytes.  Points at most BODY_SPANS pieces of iov at it
- * (short pieces are moved together: the bytes may be changed), sets *pieces
- * and *used.  Trailers are checked and dropped.  A body that has no bytes is
- * BODY_DONE at once, with *used == 0.
+ * Take content out of n bytes.  Points the pieces of *to at it (short ones are
+ * moved together: the bytes may be changed).  Trailers are checked and
+ * dropped.  A body that has no bytes is BODY_DONE at once, with used == 0.
  */
 enum body_result body_decode(struct body *b, uint8_t *bytes, size_t n,
-    struct iovec iov[BODY_SPANS], int *pieces, size_t *used);
+    struct body_content *to);
 
 /*
  * The connection ended: true if that ends the body properly (FRAMING_CLOSE,

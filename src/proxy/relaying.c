@@ -166,26 +166,24 @@ static enum flow_step
 on_request_bytes(struct flow *f, uint8_t *bytes, size_t n)
 {
 	struct exchange *x = container_of(f, struct exchange, up);
-	struct iovec iov[BODY_SPANS];
+	struct body_content c;
 	enum body_result r;
-	size_t used;
-	int pieces;
 
 	if (n == 0)
 		return fail_gone(x, FAIL_CLIENT_CLOSED);
 	relay_expect_body(x);
 	do {
-		r = body_decode(&x->body, bytes, n, iov, &pieces, &used);
+		r = body_decode(&x->body, bytes, n, &c);
 		if (r == BODY_BAD) {
 			x->framing_bad = true;
 			return fail_gone(x, FAIL_BAD_REQUEST);
 		}
 		if (is_too_large(x))
 			return fail_gone(x, FAIL_BODY_TOO_LARGE);
-		if (!send_content(x, iov, pieces, r == BODY_DONE))
+		if (!send_content(x, c.iov, c.count, r == BODY_DONE))
 			return FLOW_MORE;	/* on_request_ended comes */
-		bytes += used;
-		n -= used;
+		bytes += c.used;
+		n -= c.used;
 	} while (r == BODY_SPANS_FULL);
 
 	if (r == BODY_MORE)

@@ -194,7 +194,7 @@ asks_for(const struct head *request, struct str protocol)
 	for (const struct field *f = head_first(request, FIELD_UPGRADE);
 	    f != NULL; f = head_next(request, f)) {
 		rest = field_value(request, f);
-		while (list_next(&rest, &element))
+		while (upgrade_next(&rest, &element))
 			if (str_equal_nocase(element, protocol))
 				return true;
 	}
@@ -213,8 +213,7 @@ is_asked_for(const struct exchange *x, const struct head *h)
 		return false;
 	rest = field_value(h, f);
 	while (list_next(&rest, &element)) {
-		if (!asks_for(&x->request, element) ||
-		    str_equal_nocase(element, STR("h2c")))
+		if (!asks_for(&x->request, element))
 			return false;
 		any = true;
 	}
@@ -252,29 +251,26 @@ on_switch(struct exchange *x, const struct head *h, uint8_t *rest, size_t n)
 static enum flow_step
 relay_body(struct exchange *x, struct str head, uint8_t *bytes, size_t n)
 {
-	struct iovec iov[BODY_SPANS];
+	struct body_content c;
 	enum body_result r;
 	struct frame f;
-	size_t used;
-	int pieces;
 
 	frame_init(&f);
 	frame_head(&f, head);
 	do {
-		r = body_decode(&x->response_body, bytes, n, iov, &pieces,
-		    &used);
+		r = body_decode(&x->response_body, bytes, n, &c);
 		if (r == BODY_BAD)
 			return fail_gone(x, FAIL_RESPONSE_INVALID);
-		frame_content(&f, x->sent_framing.kind, iov, pieces,
+		frame_content(&f, x->sent_framing.kind, c.iov, c.count,
 		    r == BODY_DONE);
-		x->bytes_out += frame_bytes(iov, pieces);
+		x->bytes_out += frame_bytes(c.iov, c.count);
 		if (f.count > 0 && !flow_send(&x->down, f.iov, f.count))
 			return FLOW_MORE;	/* respond_on_ended comes */
 		if (!x->begun)
 			exchange_begin_response(x, x->response_status);
 		frame_init(&f);
-		bytes += used;
-		n -= used;
+		bytes += c.used;
+		n -= c.used;
 	} while (r == BODY_SPANS_FULL);
 
 	if (r == BODY_MORE)

@@ -32,28 +32,6 @@ read_expect(struct exchange *x)
 	return FAIL_NONE;
 }
 
-/*
- * Another protocol than h2c: an upgrade to that would take requests past us
- * unseen.
- */
-static bool
-asks_for_upgrade(const struct exchange *x)
-{
-	const struct head *h = &x->request;
-	struct str rest, element;
-
-	if (!h->upgrade || h->minor == 0 || h->method == METHOD_CONNECT)
-		return false;
-	for (const struct field *f = head_first(h, FIELD_UPGRADE); f != NULL;
-	    f = head_next(h, f)) {
-		rest = field_value(h, f);
-		while (list_next(&rest, &element))
-			if (!str_equal_nocase(element, STR("h2c")))
-				return true;
-	}
-	return false;
-}
-
 static enum failure
 read_framing(struct exchange *x)
 {
@@ -83,7 +61,8 @@ read_request(struct exchange *x)
 		return why;
 	if (via_has(&x->request, x->worker->shared->name))
 		return FAIL_LOOP_DETECTED;
-	x->upgrades = asks_for_upgrade(x);
+	x->upgrades = x->request.upgrade &&
+	    x->request.method != METHOD_CONNECT;
 	scan_init(&x->scan, SCAN_RESPONSE);
 	return FAIL_NONE;
 }

@@ -32,18 +32,16 @@ keep(struct decoded *d, const struct iovec *iov, int pieces)
 static void
 decode_read(struct body *b, struct decoded *d, const char *at, size_t n)
 {
-	struct iovec iov[BODY_SPANS];
 	uint8_t *copy = malloc(n);
-	size_t done = 0, used;
-	int pieces;
+	struct body_content c;
+	size_t done = 0;
 
 	memcpy(copy, at, n);
 	do {
-		d->result = body_decode(b, copy + done, n - done, iov, &pieces,
-		    &used);
-		keep(d, iov, pieces);
-		done += used;
-		MUST(d->result != BODY_SPANS_FULL || pieces > 0);
+		d->result = body_decode(b, copy + done, n - done, &c);
+		keep(d, c.iov, c.count);
+		done += c.used;
+		MUST(d->result != BODY_SPANS_FULL || c.count > 0);
 	} while (d->result == BODY_SPANS_FULL);
 	MUST(d->result != BODY_MORE || done == n);
 	d->used += done;
@@ -220,19 +218,16 @@ START_TEST(a_body_without_bytes_is_done_at_once)
 		{ .kind = FRAMING_NONE, .length = 5, .has_length = true },
 		{ .kind = FRAMING_LENGTH, .length = 0 },
 	};
-	struct iovec iov[BODY_SPANS];
 	uint8_t bytes[] = "GET";
+	struct body_content c;
 	struct body b;
-	size_t used;
-	int pieces;
 
 	for (size_t i = 0; i < ARRAY_LEN(none); i++) {
 		body_init(&b, &none[i]);
 		ck_assert(body_is_done(&b) && body_ends_at_close(&b));
-		ck_assert_int_eq(body_decode(&b, bytes, 3, iov, &pieces,
-		    &used), BODY_DONE);
-		ck_assert_uint_eq(used, 0);
-		ck_assert_int_eq(pieces, 0);
+		ck_assert_int_eq(body_decode(&b, bytes, 3, &c), BODY_DONE);
+		ck_assert_uint_eq(c.used, 0);
+		ck_assert_int_eq(c.count, 0);
 	}
 }
 END_TEST
@@ -354,20 +349,18 @@ END_TEST
 START_TEST(short_chunks_become_one_piece)
 {
 	static char text[ROOM];
-	struct iovec iov[BODY_SPANS];
+	struct body_content c;
 	struct out o;
 	struct body b;
-	size_t used;
-	int pieces;
 
 	out_init(&o, text, sizeof text);
 	put_times(&o, 10000, "1\r\nx\r\n");
 	body_init(&b, &chunked);
-	ck_assert_int_eq(body_decode(&b, (uint8_t *)text, out_len(&o), iov,
-	    &pieces, &used), BODY_MORE);
-	ck_assert_int_eq(pieces, 1);
-	ck_assert_uint_eq(iov[0].iov_len, 10000);
-	ck_assert_uint_eq(used, out_len(&o));
+	ck_assert_int_eq(body_decode(&b, (uint8_t *)text, out_len(&o), &c),
+	    BODY_MORE);
+	ck_assert_int_eq(c.count, 1);
+	ck_assert_uint_eq(c.iov[0].iov_len, 10000);
+	ck_assert_uint_eq(c.used, out_len(&o));
 }
 END_TEST
 

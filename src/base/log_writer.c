@@ -224,29 +224,42 @@ pause_for(struct log_writer *w, nsec_t time, int fd)
 	return fd != -1 && fds[1].revents != 0;
 }
 
-/* False when the time to wait for a reader is over, or the file another. */
+/*
+ * How long to wait for a reader now: 0 when the time for that is over, or when
+ * another file is to be opened.
+ */
+static nsec_t
+time_to_wait(struct log_writer *w)
+{
+	nsec_t t;
+
+	if (atomic_load(&w->reopen))
+		return 0;
+	if (!is_stopping(w))
+		return w->interval;
+	t = monotonic();
+	return t >= w->deadline ? 0 : MIN(w->interval, w->deadline - t);
+}
+
 static bool
 wait_writable(struct log_writer *w)
 {
 	struct pollfd now = { .fd = w->fd, .events = POLLOUT };
-	nsec_t time = w->interval;
 
 	if (!w->is_pipe || poll(&now, 1, 0) == 1)
 		return true;
-	while (!pause_for(w, time, w->fd)) {
+
+	/* Asked before each sleep: whoever woke us may have done so earlier. */
+	for (;;) {
+		nsec_t time = time_to_wait(w);
+
+		if (time == 0)
+			return false;
+		if (pause_for(w, time, w->fd))
+			return true;
 		if (w->tick != NULL)
 			w->tick(w->arg);
-		if (atomic_load(&w->reopen))
-			return false;
-		if (is_stopping(w)) {
-			nsec_t t = monotonic();
-
-			if (t >= w->deadline)
-				return false;
-			time = MIN(w->interval, w->deadline - t);
-		}
 	}
-	return true;
 }
 
 /* Write all of them: how many were written before it failed. */
@@ -337,9 +350,12 @@ drain(struct log_writer *w, struct log_ring *r)
 	}
 }
 
+/* Asked before it sleeps, since waiting for a pipe may have eaten a wake. */
 static bool
-is_half_full(const struct log_writer *w)
+has_work(struct log_writer *w)
 {
+	if (atomic_load(&w->stopping) || atomic_load(&w->reopen))
+		return true;
 	for (unsigned i = 0; i < w->n_rings; i++) {
 		struct log_ring *r = &w->rings[i];
 
@@ -363,7 +379,7 @@ run(void *arg)
 			w->tick(w->arg);
 		for (unsigned i = 0; i < w->n_rings; i++)
 			drain(w, &w->rings[i]);
-		if (!last && !is_half_full(w))
+		if (!last && !has_work(w))
 			pause_for(w, w->interval, -1);
 	} while (!last);
 	return NULL;

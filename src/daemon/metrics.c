@@ -17,7 +17,7 @@
 
 /* --- by the tables of base/counters.def -------------------------------- */
 
-/* Bytes are counted by the streams; the rest by whoever does it. */
+/* Bytes and pauses are counted by the streams; the rest by whoever does it. */
 static void
 gather_worker(struct metrics *m, const struct metrics_source *from)
 {
@@ -26,15 +26,17 @@ gather_worker(struct metrics *m, const struct metrics_source *from)
 
 	for (unsigned i = 0; i < from->count; i++) {
 		const struct worker *w = from->workers[i];
+		const struct stream_totals *client = &w->client_totals;
+		const struct stream_totals *upstream = &w->upstream_totals;
 
 		stats_merge(STATS_WORKER, &sum, &w->stats);
-		stat_add(&sum.client_received,
-		    stat_read(&w->client_totals.received));
-		stat_add(&sum.client_sent, stat_read(&w->client_totals.sent));
+		stat_add(&sum.client_received, stat_read(&client->received));
+		stat_add(&sum.client_sent, stat_read(&client->sent));
+		stat_add(&sum.paused_client, stat_read(&client->awaited));
 		stat_add(&sum.upstream_received,
-		    stat_read(&w->upstream_totals.received));
-		stat_add(&sum.upstream_sent,
-		    stat_read(&w->upstream_totals.sent));
+		    stat_read(&upstream->received));
+		stat_add(&sum.upstream_sent, stat_read(&upstream->sent));
+		stat_add(&sum.paused_upstream, stat_read(&upstream->awaited));
 	}
 	stats_print(m, STATS_WORKER, &item, 1);
 }

@@ -33,6 +33,7 @@ static void		wait_for_source(struct flow *f);
 static void		wait_for_one(struct flow *f);
 static void		let_source_go(struct flow *f);
 static void		finish(struct flow *f, enum flow_end how, int err);
+static void		count_pause(struct flow *f);
 
 void
 flow_init(struct flow *f)
@@ -49,7 +50,7 @@ flow_start(struct flow *f, const struct flow_opts *opts)
 	ASSERT(opts->high > 0 && opts->low < opts->high);
 
 	f->opts = *opts;
-	f->source_over = f->fin = f->told = false;
+	f->source_over = f->fin = f->told = f->paused = false;
 	f->err = 0;
 	f->short_since = 0;
 	f->bytes = 0;
@@ -136,6 +137,7 @@ flow_stop(struct flow *f)
 	loop_cancel(loop, &f->timer);
 	loop_later_cancel(loop, &f->later);
 	let_source_go(f);
+	count_pause(f);
 	stream_set_writer(f->opts.sink, NULL, NULL, 0);
 }
 
@@ -307,6 +309,17 @@ on_late(struct wheel_timer *t)
 
 /* --- waits ------------------------------------------------------------- */
 
+/* A flow is paused while its source could be read, but for its sink. */
+static void
+count_pause(struct flow *f)
+{
+	bool paused = f->waits == FLOW_WAITS_SINK && !f->source_over;
+
+	if (f->paused != paused)
+		stream_set_awaited(f->opts.sink, paused);
+	f->paused = paused;
+}
+
 static void
 arm(struct flow *f, nsec_t timeout)
 {
@@ -320,6 +333,7 @@ static void
 wait_for_source(struct flow *f)
 {
 	f->waits = FLOW_WAITS_SOURCE;
+	count_pause(f);
 	stream_resume(f->opts.source);
 	arm(f, f->opts.source_timeout);
 }
@@ -328,6 +342,7 @@ static void
 wait_for_sink(struct flow *f)
 {
 	f->waits = FLOW_WAITS_SINK;
+	count_pause(f);
 	if (!f->source_over)
 		stream_pause(f->opts.source);
 	arm(f, f->opts.sink_timeout);
@@ -337,6 +352,7 @@ static void
 wait_for_memory(struct flow *f)
 {
 	f->waits = FLOW_WAITS_MEMORY;
+	count_pause(f);
 	if (f->short_since == 0)
 		f->short_since = loop_now(stream_loop(f->opts.sink));
 	stream_pause(f->opts.source);
@@ -361,6 +377,7 @@ let_source_go(struct flow *f)
 	if (f->source_over)
 		return;
 	f->source_over = true;
+	count_pause(f);
 	stream_set_reader(f->opts.source, NULL, NULL);
 	f->opts.source = NULL;
 }

@@ -368,6 +368,12 @@ write_failed(struct stream *s, int err)
 	unwant(s, WATCH_WRITE);
 }
 
+void
+stream_set_awaited(struct stream *s, bool awaited)
+{
+	count(&s->pool->totals->awaited, awaited ? 1 : UINT64_MAX);
+}
+
 size_t
 stream_queued(const struct stream *s)
 {

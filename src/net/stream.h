@@ -53,6 +53,7 @@ struct stream_totals {
 	_Atomic uint64_t	received;	/* bytes */
 	_Atomic uint64_t	sent;
 	_Atomic uint64_t	open;
+	_Atomic uint64_t	awaited;	/* see stream_set_awaited() */
 };
 
 struct stream_pool;
@@ -106,6 +107,12 @@ bool stream_is_paused(const struct stream *s);
  */
 int stream_send(struct stream *s, const struct iovec *iov, int n,
     enum block_use use) MUST_USE;
+
+/*
+ * Count that a source isn't read because this stream is slow to take bytes;
+ * or no more.  Who says the one says the other before the stream closes.
+ */
+void stream_set_awaited(struct stream *s, bool awaited);
 
 /* Bytes queued in it. */
 size_t stream_queued(const struct stream *s);

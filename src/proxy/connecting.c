@@ -153,7 +153,10 @@ check_addr(const struct exchange *x, const struct addr *a)
 	return why;
 }
 
-/* Only addresses that may be reached are dialled; the others are left out. */
+/*
+ * Only addresses that may be reached are dialled; the others are left out.  A
+ * name that leads to ourselves is refused whatever else it leads to.
+ */
 static enum exchange_state
 try_destination(struct exchange *x)
 {
@@ -164,6 +167,8 @@ try_destination(struct exchange *x)
 		const struct addr *a = &x->addrs->addrs[i];
 		enum failure no = check_addr(x, a);
 
+		if (no == FAIL_LOOP_DETECTED)
+			return exchange_failed(x, no);
 		if (no == FAIL_NONE)
 			checked.addrs[checked.count++] = *a;
 		else

@@ -255,6 +255,12 @@ exchange_release_upstream(struct exchange *x)
 	admit_leave_upstream(x);
 }
 
+bool
+exchange_is_last(const struct exchange *x)
+{
+	return x->half_closed && *x->client->input(x->session) == NULL;
+}
+
 void
 exchange_begin_response(struct exchange *x, int status)
 {
@@ -274,7 +280,8 @@ static bool
 may_go_on(struct exchange *x)
 {
 	if (!x->has_head || x->expects || x->close || x->framing_bad ||
-	    x->request.close || x->half_closed || x->worker->draining ||
+	    x->why == FAIL_BAD_REQUEST || exchange_is_last(x) ||
+	    x->request.close || x->worker->draining ||
 	    x->request.minor == 0 || x->request.method == METHOD_CONNECT)
 		return false;
 	if (x->framing.kind == FRAMING_CHUNKED)

@@ -236,6 +236,9 @@ void exchange_fail(struct exchange *x, enum failure why);
 /* Give back what was taken upstream: harmless when nothing is left. */
 void exchange_release_upstream(struct exchange *x);
 
+/* The client has sent FIN, and nothing that would be another request. */
+bool exchange_is_last(const struct exchange *x);
+
 /* The response's first byte has been handed to the client. */
 void exchange_begin_response(struct exchange *x, int status);
 

@@ -178,10 +178,14 @@ on_request_bytes(struct flow *f, uint8_t *bytes, size_t n)
 			x->framing_bad = true;
 			return fail_gone(x, FAIL_BAD_REQUEST);
 		}
-		if (is_too_large(x))
+		if (is_too_large(x)) {
+			x->close = true;	/* what follows is dropped */
 			return fail_gone(x, FAIL_BODY_TOO_LARGE);
-		if (!send_content(x, c.iov, c.count, r == BODY_DONE))
+		}
+		if (!send_content(x, c.iov, c.count, r == BODY_DONE)) {
+			x->close = true;	/* what follows is dropped */
 			return FLOW_MORE;	/* on_request_ended comes */
+		}
 		bytes += c.used;
 		n -= c.used;
 	} while (r == BODY_SPANS_FULL);

@@ -147,6 +147,7 @@ start_exchange(struct session *s, const struct head *head, enum failure why)
 	}
 	s->state = SS_EXCHANGE;
 	s->exchange = x;
+	x->half_closed = s->ended;
 	exchange_start(x, head, why);
 }
 
@@ -164,6 +165,10 @@ take_head(struct session *s, const char *at, size_t n)
 static void
 wait_for_head(struct session *s)
 {
+	if (s->ended) {
+		enter_linger(s);	/* the rest will never come */
+		return;
+	}
 	if (s->state == SS_HEAD)
 		return;			/* its time is absolute */
 	s->state = SS_HEAD;

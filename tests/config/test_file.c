@@ -19,11 +19,12 @@
 #define X160	X40 X40 X40 X40
 #define X190	X160 X10 X10 X10
 
-static char folder[] = "/tmp/test_file.XXXXXX";
+static char folder[32];
 
 static void
 a_folder(void)
 {
+	strcpy(folder, "/tmp/test_file.XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(folder));
 }
 

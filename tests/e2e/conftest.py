@@ -2,7 +2,10 @@
 """Fixtures of the end-to-end tests, and what holds at the end of each."""
 
 import os
+import pathlib
+import shutil
 import sys
+import tempfile
 
 # The source tree stays as it is.
 sys.dont_write_bytecode = True
@@ -10,7 +13,8 @@ sys.path.insert(0, os.path.dirname(__file__))
 
 import pytest
 
-from penstock import Daemon, Nginx, PROGRAM, Upstream
+from penstock import (Daemon, Names, Nginx, PROGRAM, Upstream, enter_network,
+                      free_port)
 
 LONG = os.environ.get("PENSTOCK_LONG") == "1"
 
@@ -21,15 +25,17 @@ def pytest_configure(config):
         "scripts/test --all")
 
 
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if "long" in item.keywords and not LONG:
-            item.add_marker(pytest.mark.skip(reason="long; see --all"))
+def pytest_collection_modifyitems(config, items):
+    long = [] if LONG else [i for i in items if "long" in i.keywords]
+    if long:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [i for i in items if i not in long]
 
 
 def pytest_sessionstart():
     if not os.access(PROGRAM, os.X_OK):
         pytest.exit(f"{PROGRAM} is not built; scripts/test does that", 1)
+    enter_network()
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -74,17 +80,93 @@ def penstock(tmp_path):
     return start
 
 
+def _start(penstock, mode, lines, rest):
+    port = free_port()
+    daemon = penstock(f"""
+        [listener {mode}]
+        mode = {mode}
+        bind = 127.0.0.1:{port}
+        {lines}
+        {rest}
+        """)
+    daemon.port = port
+    return daemon
+
+
+@pytest.fixture
+def forward(penstock):
+    """forward(lines, rest): a daemon with a forward listener on its .port.
+
+    lines: more for the listener; rest: more sections.
+    """
+    def start(lines="", rest=""):
+        return _start(penstock, "forward", f"pool_idle = 200ms\n{lines}", rest)
+    return start
+
+
+def _upstream(servers, lines):
+    if isinstance(servers, (int, str)):
+        servers = [servers]
+    servers = "\n".join(
+        f"server = 127.0.0.1:{s}" if isinstance(s, int) else f"server = {s}"
+        for s in servers)
+    return f"[upstream up]\npool_idle = 200ms\n{servers}\n{lines}"
+
+
+@pytest.fixture
+def gateway(penstock):
+    """gateway(servers, lines, up, rest): a daemon with a gateway on its .port.
+
+    servers: of upstream `up`, where everything goes; lines: more for the
+    listener; up: more for the upstream; rest: more sections.
+    """
+    def start(servers, lines="", up="", rest=""):
+        return _start(penstock, "gateway", f"upstream = up\n{lines}",
+                      f"{_upstream(servers, up)}\n{rest}")
+    return start
+
+
+@pytest.fixture
+def relay(penstock):
+    """The same in mode tcp."""
+    def start(servers, lines="", up="", rest=""):
+        return _start(penstock, "tcp", f"upstream = up\n{lines}",
+                      f"{_upstream(servers, up)}\n{rest}")
+    return start
+
+
 @pytest.fixture
 def upstream():
-    """upstream(behaviour) starts a server that behaves so."""
+    """upstream(behaviour, ...) starts a server that behaves so."""
     servers = []
 
-    def start(behaviour):
-        servers.append(Upstream(behaviour))
+    def start(behaviour, **more):
+        servers.append(Upstream(behaviour, **more))
         return servers[-1]
     yield start
     for server in servers:
         server.stop()
+
+
+@pytest.fixture
+def names():
+    """names(table) starts a name server; see Names."""
+    servers = []
+
+    def start(table):
+        servers.append(Names(table))
+        return servers[-1]
+    yield start
+    for server in servers:
+        server.stop()
+
+
+@pytest.fixture
+def short_path():
+    """A folder whose path is short enough for sockets in it."""
+    folder = tempfile.mkdtemp(prefix="penstock-")
+    yield pathlib.Path(folder)
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")

@@ -3,15 +3,19 @@
 
 Daemon starts the built penstock with a configuration, reads its metrics, and
 ends it; Nginx is a real upstream; Upstream is one that does what a function
-of the test says; Client is a raw socket that can misbehave.  All of them are
-on 127.0.0.1, and none of them waits without a deadline.
+of the test says; Names is a name server; Client is a raw socket that can
+misbehave.  All of them are in a network of their own, and none of them waits
+without a deadline.
 """
 
+import ctypes
+import fcntl
 import http.client
 import itertools
 import os
 import pathlib
 import re
+import select
 import signal
 import socket
 import struct
@@ -51,6 +55,39 @@ def wait_for(condition, timeout=DEADLINE, what=None):
         time.sleep(0.01)
 
 
+# --- the network ---
+
+# Addresses of the network's only interface, besides those of loopback.
+PRIVATE, PUBLIC = "10.9.8.7", "93.184.216.34"
+
+
+def enter_network():
+    """Have a network with nothing but a loopback interface.
+
+    Whatever the tests and the programs they start send stays in there, even
+    what goes to addresses that exist elsewhere.
+    """
+    new_user, new_net = 0x10000000, 0x40000000
+    uid, gid = os.getuid(), os.getgid()
+    flags = new_net if uid == 0 else new_net | new_user
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(flags) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"unshare: {os.strerror(number)}")
+    if flags & new_user:
+        me = pathlib.Path("/proc/self")
+        (me / "setgroups").write_text("deny")
+        (me / "uid_map").write_text(f"{uid} {uid} 1")
+        (me / "gid_map").write_text(f"{gid} {gid} 1")
+    set_address, set_flags, up = 0x8916, 0x8914, 0x1
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        fcntl.ioctl(s, set_flags, struct.pack("16sH14x", b"lo", up))
+        for i, address in enumerate((PRIVATE, PUBLIC)):
+            fcntl.ioctl(s, set_address, struct.pack(
+                "16sHH4s8x", b"lo:%d" % i, socket.AF_INET, 0,
+                socket.inet_aton(address)))
+
+
 # Below the kernel's range for outgoing connections, so that ten thousand
 # clients can't take a port between its choice and its use.
 _ports = itertools.cycle(range(20000 + os.getpid() % 10000, 32000))
@@ -87,12 +124,18 @@ def parse_metrics(text):
     return samples
 
 
+def tidy(config):
+    """A configuration without the indentation that it has in a test."""
+    return "".join(line.strip() + "\n" for line in config.splitlines())
+
+
 class Daemon:
     """The program, in the foreground, with a configuration file of its own.
 
-    An [admin] section is added unless there is one; `admin_port` then says
-    which port it has.  start() returns when the daemon says it is ready, and
-    notes the gauges that settled() waits for.
+    Lines of the configuration may be indented as suits the test.  An [admin]
+    section is added unless there is one; `admin_port` then says which port it
+    has.  start() returns when the daemon says it is ready, and notes the
+    gauges that settled() waits for.
     """
 
     live = []           # started and not ended; conftest.py ends them
@@ -105,7 +148,7 @@ class Daemon:
             config += f"\n[admin]\nbind = 127.0.0.1:{self.admin_port}\n"
         n = len(list(self.folder.glob("penstock*.conf")))
         self.file = self.folder / f"penstock{n or ''}.conf"
-        self.file.write_text(config)
+        self.file.write_text(tidy(config))
         self.log = self.file.with_suffix(".log")
         self.command = [*prefix, program, "-c", str(self.file), *options]
         self.environment = {**os.environ, **(environment or {})}
@@ -167,6 +210,10 @@ class Daemon:
         wanted = set(labels.items())
         return sum(value for (n, has), value in self.metrics().items()
                    if n == name and wanted <= has)
+
+    def count(self, name, **labels):
+        """The same, for a penstock_NAME_total that has only ever grown."""
+        return self.metric(f"penstock_{name}_total", **labels)
 
     def wait_metric(self, name, value, timeout=DEADLINE, **labels):
         """Wait until metric() is this value."""
@@ -343,7 +390,7 @@ class Upstream:
     for connections that break, which is what many tests are about.
     """
 
-    def __init__(self, behaviour):
+    def __init__(self, behaviour, host="127.0.0.1", path=None):
         self.behaviour = behaviour
         self.requests = []      # for behaviours to append to
         self.errors = []
@@ -352,10 +399,17 @@ class Upstream:
         self.most_open = 0
         self._lock = threading.Lock()
         self._wires = set()
-        self._socket = socket.socket()
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.port = free_port()
-        self._socket.bind(("127.0.0.1", self.port))
+        if path is None:
+            self._socket = socket.socket()
+            self._socket.setsockopt(
+                socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.port = free_port()
+            self.server = f"{host}:{self.port}"
+            self._socket.bind((host, self.port))
+        else:
+            self._socket = socket.socket(socket.AF_UNIX)
+            self.server = f"unix:{path}"
+            self._socket.bind(str(path))
         self._socket.listen(1024)
         self._thread = threading.Thread(target=self._accept, daemon=True)
         self._thread.start()
@@ -406,7 +460,8 @@ class Upstream:
 def answering(status=200, body=b"", fields=(), think=None):
     """A behaviour: this answer to every request, with keep-alive.
 
-    think(request) is called before the answer; it may wait for something.
+    think(request) is called before the answer; it may wait for something, or
+    note the request.
     """
     def behave(wire):
         while True:
@@ -420,6 +475,64 @@ def answering(status=200, body=b"", fields=(), think=None):
             head = "\r\n".join(lines).encode("latin-1")
             wire.send(head + (b"" if request.method == "HEAD" else body))
     return behave
+
+
+class Names:
+    """A name server for A and AAAA; `table` has a list of addresses a name.
+
+    A name that has None is never answered; one that isn't there doesn't
+    exist.  `asked` has the names that were asked for.
+    """
+
+    def __init__(self, table):
+        self.table = table
+        self.asked = []
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind(("127.0.0.1", 0))
+        self._socket.settimeout(0.1)
+        self.address = "127.0.0.1:%d" % self._socket.getsockname()[1]
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self):
+        while not self._over.is_set():
+            try:
+                query, client = self._socket.recvfrom(4096)
+            except TimeoutError:
+                continue
+            answer = self._answer(query)
+            if answer is not None:
+                self._socket.sendto(answer, client)
+
+    def _answer(self, query):
+        labels, at = [], 12
+        while query[at]:
+            labels.append(query[at + 1:at + 1 + query[at]].decode())
+            at += 1 + query[at]
+        question = query[12:at + 5]
+        kind = struct.unpack(">H", query[at + 1:at + 3])[0]
+        name = ".".join(labels).lower()
+        self.asked.append(name)
+        addresses = self.table.get(name, ())
+        if addresses is None:
+            return None
+        family = {1: socket.AF_INET, 28: socket.AF_INET6}.get(kind)
+        records = b""
+        wanted = [a for a in addresses if family == (
+            socket.AF_INET6 if ":" in a else socket.AF_INET)]
+        for address in wanted:
+            data = socket.inet_pton(family, address)
+            records += struct.pack(
+                ">HHHIH", 0xc00c, kind, 1, 60, len(data)) + data
+        flags = 0x8180 if name in self.table else 0x8183
+        return query[:2] + struct.pack(
+            ">HHHHH", flags, 1, len(wanted), 0, 0) + question + records
+
+    def stop(self):
+        self._over.set()
+        self._thread.join(DEADLINE)
+        self._socket.close()
 
 
 # --- raw connections ---
@@ -447,6 +560,12 @@ class Message:
 
     def get(self, name, default=None):
         return (self.all(name) or [default])[0]
+
+    def is_failure(self, status, token):
+        """Is it this row of failures.def, in status, field and body?"""
+        assert self.status == status and token in self.body.decode() and \
+            f'details="{token}"' in self.get("Proxy-Status", ""), repr(self)
+        return True
 
     def __repr__(self):
         return f"<{self.start!r} {self.fields!r} {self.body[:80]!r}>"
@@ -506,6 +625,19 @@ class Wire:
     def at_end(self):
         """True if the other side has closed, with nothing left to read."""
         return not self.ahead and not self._more()
+
+    def is_silent(self):
+        """True if there is nothing to read now, not even an end."""
+        return not self.ahead and not select.select([self.socket], [], [],
+                                                    0)[0]
+
+    def is_reset(self):
+        """True if the other side resets the connection."""
+        try:
+            self.read_all()
+        except ConnectionResetError:
+            return True
+        return False
 
     def read_head(self):
         """The next message without its body; None at a clean end."""
@@ -571,23 +703,31 @@ class Wire:
 class Client(Wire):
     """A connection to a port, made at once.
 
-    buffer: the size of the receive buffer, for a client that takes little.
+    source: the address to come from; buffer: the size of the receive buffer,
+    for a client that takes little.
     """
 
-    def __init__(self, port, host="127.0.0.1", timeout=DEADLINE, buffer=None):
+    def __init__(self, port, host="127.0.0.1", timeout=DEADLINE, source=None,
+                 buffer=None):
         s = socket.socket()
+        if source is not None:
+            s.bind((source, 0))
         if buffer is not None:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
         s.settimeout(timeout)
         s.connect((host, port))
         super().__init__(s, timeout)
 
-    def request(self, target, method="GET", host="test", fields=(), body=b""):
-        """Send a request and read the whole response."""
+    def ask(self, target, method="GET", host="test", fields=(), body=b""):
+        """Send a request."""
         lines = [f"{method} {target} HTTP/1.1", f"Host: {host}", *fields]
         if body:
             lines.append(f"Content-Length: {len(body)}")
         self.send("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
+
+    def request(self, target, method="GET", **more):
+        """Send a request and read the whole response."""
+        self.ask(target, method, **more)
         return self.read_message(to_head=method == "HEAD")
 
 

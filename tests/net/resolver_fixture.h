@@ -162,12 +162,28 @@ run_for(nsec_t span)
 	loop_cancel(loop, &t);
 }
 
-/* From here on, n answers lie in our socket. */
 static inline void
-wait_for_answers(unsigned n)
+on_wake(struct watch *w, unsigned ready)
 {
+	(void)w;
+	(void)ready;
+	loop_stop(loop);
+}
+
+/* Wait until the server has sent n answers, and let the loop read them. */
+static inline void
+take_answers(unsigned n)
+{
+	struct watch w;
+	int fd = eventfd(1, EFD_CLOEXEC);
+
 	while (atomic_load(&server->sent) < n)
 		sched_yield();
+	watch_init(&w, loop, fd, on_wake);
+	watch_want(&w, WATCH_READ);
+	loop_run(loop);
+	watch_stop(&w);
+	close(fd);
 }
 
 /* Let an answer of TTL 0, which is taken for a second, expire. */

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * bench.h - what the helper programs of benchmarks and bulk tests share.
+ *
+ * They run on 127.0.0.1, for a test that ends them; whatever goes wrong ends
+ * them with a word.
+ */
+#ifndef PENSTOCK_BENCH_BENCH_H
+#define PENSTOCK_BENCH_BENCH_H
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+static inline void
+die(const char *what)
+{
+	fprintf(stderr, "%s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+/* `what` failed, if this is negative; otherwise the number. */
+static inline int
+must(int result, const char *what)
+{
+	if (result < 0)
+		die(what);
+	return result;
+}
+
+static inline uint64_t
+number(const char *text)
+{
+	char *end;
+	uint64_t n = strtoull(text, &end, 10);
+
+	if (end == text || *end != '\0') {
+		fprintf(stderr, "not a number: %s\n", text);
+		exit(2);
+	}
+	return n;
+}
+
+static inline struct sockaddr_in
+loopback(uint64_t port)
+{
+	return (struct sockaddr_in){
+		.sin_family = AF_INET,
+		.sin_port = htons((uint16_t)port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+}
+
+static inline void
+set_nodelay(int fd)
+{
+	int one = 1;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+}
+
+static inline int
+listen_on(uint64_t port)
+{
+	struct sockaddr_in a = loopback(port);
+	int fd = must(socket(AF_INET, SOCK_STREAM, 0), "socket");
+	int one = 1;
+
+	must(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one),
+	    "SO_REUSEADDR");
+	must(bind(fd, (struct sockaddr *)&a, sizeof a), "bind");
+	must(listen(fd, 4096), "listen");
+	return fd;
+}
+
+static inline int
+connect_to(uint64_t port)
+{
+	struct sockaddr_in a = loopback(port);
+	int fd = must(socket(AF_INET, SOCK_STREAM, 0), "socket");
+
+	must(connect(fd, (struct sockaddr *)&a, sizeof a), "connect");
+	set_nodelay(fd);
+	return fd;
+}
+
+static inline void
+set_nonblocking(int fd)
+{
+	must(fcntl(fd, F_SETFL, O_NONBLOCK), "O_NONBLOCK");
+}
+
+static inline void
+watch_readable(int epoll, int fd, void *data)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.ptr = data };
+
+	must(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e), "epoll_ctl");
+}
+
+static inline double
+seconds_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+#endif

@@ -58,6 +58,19 @@ steps_act(void)
 	steps.ended[actor] = true;
 }
 
+static inline void
+steps_make(unsigned actor)
+{
+	ucontext_t *u = &steps.actors[actor];
+
+	steps.ended[actor] = false;
+	getcontext(u);
+	u->uc_stack.ss_sp = steps_stacks[actor];
+	u->uc_stack.ss_size = STEPS_STACK;
+	u->uc_link = &steps.back;
+	makecontext(u, steps_act, 0);
+}
+
 /* Run fn(0) to fn(actors - 1) interleaved, until all have ended. */
 static inline void
 steps_run(unsigned actors, steps_fn *fn, uint64_t *seed)
@@ -65,14 +78,8 @@ steps_run(unsigned actors, steps_fn *fn, uint64_t *seed)
 	steps.left = actors;
 	steps.fn = fn;
 	steps.seed = seed;
-	for (unsigned i = 0; i < actors; i++) {
-		steps.ended[i] = false;
-		getcontext(&steps.actors[i]);
-		steps.actors[i].uc_stack.ss_sp = steps_stacks[i];
-		steps.actors[i].uc_stack.ss_size = STEPS_STACK;
-		steps.actors[i].uc_link = &steps.back;
-		makecontext(&steps.actors[i], steps_act, 0);
-	}
+	for (unsigned i = 0; i < actors; i++)
+		steps_make(i);
 	while (steps.left > 0) {
 		do
 			steps.at = crew_random(seed, actors);

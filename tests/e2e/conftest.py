@@ -80,6 +80,10 @@ def penstock(tmp_path):
     return start
 
 
+# Short, since tests wait for its end; long enough for two requests in a row.
+POOL_IDLE = "pool_idle = 200ms"
+
+
 def _start(penstock, mode, lines, rest):
     port = free_port()
     daemon = penstock(f"""
@@ -100,7 +104,7 @@ def forward(penstock):
     lines: more for the listener; rest: more sections.
     """
     def start(lines="", rest=""):
-        return _start(penstock, "forward", f"pool_idle = 200ms\n{lines}", rest)
+        return _start(penstock, "forward", f"{POOL_IDLE}\n{lines}", rest)
     return start
 
 
@@ -110,7 +114,8 @@ def _upstream(servers, lines):
     servers = "\n".join(
         f"server = 127.0.0.1:{s}" if isinstance(s, int) else f"server = {s}"
         for s in servers)
-    return f"[upstream up]\npool_idle = 200ms\n{servers}\n{lines}"
+    idle = "" if "pool_idle" in lines else POOL_IDLE
+    return f"[upstream up]\n{servers}\n{idle}\n{lines}"
 
 
 @pytest.fixture

@@ -617,10 +617,10 @@ class Wire:
 
     def read_all(self):
         """Everything up to the end of the stream."""
-        while self._more():
-            pass
-        data, self.ahead = self.ahead, b""
-        return data
+        parts, self.ahead = [self.ahead], b""
+        while data := self.socket.recv(1 << 20):
+            parts.append(data)
+        return b"".join(parts)
 
     def at_end(self):
         """True if the other side has closed, with nothing left to read."""

@@ -40,9 +40,12 @@ struct block {
 	uint8_t		 data[];
 };
 
-/* Bytes of a block, header included; the largest holds the largest head. */
-enum { BLOCK_CLASSES = 4 };
-#define BLOCK_SIZES	{ 1024, 4096, 16384, 66560 }
+/*
+ * Bytes of a block, header included.  The largest holds the largest head with
+ * its fields, or that head and one read after it.
+ */
+enum { BLOCK_CLASSES = 5 };
+#define BLOCK_SIZES	{ 1024, 4096, 16384, 66560, 147456 }
 
 struct blocks {
 	struct slab		 slabs[BLOCK_CLASSES];

@@ -194,7 +194,10 @@ to_digits(char digits[NUMBER_MAX], uint64_t v)
 void
 out_number(struct out *o, uint64_t value)
 {
-	out_padded(o, value, 1);
+	if (value < 10)
+		out_char(o, (char)('0' + value));
+	else
+		out_padded(o, value, 1);
 }
 
 void

@@ -160,7 +160,15 @@ respond(struct client *c, int status, const char *type, struct str body,
 	    BLOCK_PERMIT) == 0;
 }
 
-/* False: the client is gone. */
+/* What can't be read ends the connection.  False: the client is gone. */
+static bool
+refuse(struct client *c)
+{
+	c->closing = true;
+	return respond(c, 400, "text/plain", STR(""), false);
+}
+
+/* The same, for what can. */
 static bool
 answer(struct client *c, const char *at, size_t n)
 {
@@ -170,10 +178,8 @@ answer(struct client *c, const char *at, size_t n)
 	struct head h;
 	const char *type;
 
-	if (parse_request(a->parser, at, n, &h) != FAIL_NONE) {
-		c->closing = true;
-		return respond(c, 400, "text/plain", STR(""), false);
-	}
+	if (parse_request(a->parser, at, n, &h) != FAIL_NONE)
+		return refuse(c);
 	/* Nothing here has a body, so a request with one ends it. */
 	c->closing = h.close || h.minor == 0 ||
 	    head_first(&h, FIELD_CONTENT_LENGTH) != NULL ||
@@ -202,8 +208,9 @@ serve(struct client *c)
 
 		if (r == SCAN_MORE)
 			return;
-		if (r == SCAN_BAD || !answer(c, at + c->scan.start,
-		    c->scan.at - c->scan.start)) {
+		bool ok = r == SCAN_BAD ? refuse(c) : answer(c,
+		    at + c->scan.start, c->scan.at - c->scan.start);
+		if (!ok) {
 			drop(c);
 			return;
 		}
@@ -231,7 +238,7 @@ on_readable(void *arg)
 		drop(c);
 		return;
 	}
-	if (c->in == NULL || !c->closing)
+	if (!c->closing)
 		loop_arm(loop, &c->timer, ADMIN_PATIENCE);
 	serve(c);
 }

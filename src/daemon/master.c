@@ -131,7 +131,8 @@ init_shared(struct master *m)
 	s->sessions = gate_new(&(struct gate_spec){
 		.limit = s->max_sessions,
 		.queue = s->workers,
-		.queue_timeout = NSEC_PER_SEC,
+		/* Nobody leaves this queue: no wait is too long for it. */
+		.queue_timeout = 365 * 24 * 3600 * NSEC_PER_SEC,
 	}, s->workers + 1, shared_wake, s);
 }
 

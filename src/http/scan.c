@@ -189,6 +189,27 @@ expect(struct scan *s, const char *p, char must, enum state next,
 	return p + 1;
 }
 
+/*
+ * Over good field lines that lie there whole.  The states are for what comes
+ * in pieces, or must be refused.
+ */
+static const char *
+whole_fields(struct scan *s, const char *p, const char *end, uint16_t limit)
+{
+	while (s->fields < limit) {
+		const char *at = skip_token(p, end);
+
+		if (at == p || at == end || *at != ':')
+			break;
+		at = skip_text(at + 1, end);
+		if (end - at < 2 || at[0] != '\r' || at[1] != '\n')
+			break;
+		s->fields++;
+		p = at + 2;
+	}
+	return p;
+}
+
 /* The first byte of a line: of a field, or of the empty line. */
 static inline const char *
 at_field(struct scan *s, const char *p, uint16_t limit, enum failure *bad)
@@ -227,7 +248,9 @@ scan_lines(struct scan *s, const char *p, const char *end,
 			p = expect(s, p, '\n', AT_FIELD, bad);
 			break;
 		case AT_FIELD:
-			p = at_field(s, p, limits->fields, bad);
+			p = whole_fields(s, p, end, limits->fields);
+			if (p < end)
+				p = at_field(s, p, limits->fields, bad);
 			break;
 		case IN_NAME:
 			p = skip_token(p, end);

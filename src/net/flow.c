@@ -27,6 +27,7 @@ static wheel_fn		on_late;
 static mail_fn		on_later;
 static enum flow_step	take(struct flow *f, uint8_t *bytes, size_t n);
 static void		settle(struct flow *f);
+static void		count_pause(struct flow *f);
 static void		wait_for_memory(struct flow *f);
 static void		wait_for_sink(struct flow *f);
 static void		wait_for_source(struct flow *f);
@@ -210,6 +211,16 @@ is_drained(const struct flow *f)
 	    (!f->fin || !f->opts.carry_end || stream_has_ended(sink));
 }
 
+/* Not yet: `source_done` comes first, and may send something. */
+static void
+end_later(struct flow *f)
+{
+	f->waits = FLOW_WAITS_SINK;
+	count_pause(f);
+	wheel_disarm(&f->timer);
+	loop_later(stream_loop(f->opts.sink), &f->later);
+}
+
 static void
 source_finished(struct flow *f)
 {
@@ -219,10 +230,10 @@ source_finished(struct flow *f)
 	if (f->fin && f->opts.carry_end)
 		stream_end(sink);
 	f->err = -stream_write_error(sink);
-	wait_for_sink(f);
-	/* Looked at again later: the callee may send something yet. */
 	if (f->err != 0 || is_drained(f))
-		loop_later(stream_loop(sink), &f->later);
+		end_later(f);
+	else
+		wait_for_sink(f);
 	if (f->opts.source_done != NULL)
 		f->opts.source_done(f);
 }
@@ -239,6 +250,8 @@ settle(struct flow *f)
 		source_finished(f);
 	else if (is_drained(f))
 		finish(f, FLOW_DRAINED, 0);
+	else
+		wait_for_sink(f);
 }
 
 static void

@@ -278,6 +278,13 @@ listener_refuse_new(int fd)
 	    sizeof program) == 0 ? 0 : -errno;
 }
 
+void
+listener_close(int fd)
+{
+	/* Not close(2): the descriptor is the caller's, or another's too. */
+	(void)shutdown(fd, SHUT_RDWR);
+}
+
 /* --- accepting --------------------------------------------------------- */
 
 static void
@@ -335,6 +342,8 @@ refused(struct listener *l, int err)
 	if (err == EAGAIN) {
 		l->drained = l->draining;
 		update(l);
+		if (l->drained && l->opts.drained != NULL)
+			l->opts.drained(l->opts.arg);
 		return false;
 	}
 	loop_arm(l->loop, &l->timer, SHORTAGE_PAUSE);

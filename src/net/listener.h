@@ -37,6 +37,8 @@ struct listener_opts {
 	void		(*accepted)(void *arg, int fd, const struct addr *from);
 	/* accept(2) said err (positive): nothing for 100 ms. */
 	void		(*shortage)(void *arg, int err);
+	/* Draining is over; or NULL. */
+	void		(*drained)(void *arg);
 	void		*arg;
 };
 
@@ -60,8 +62,9 @@ void listener_resume(struct listener *l);
 
 /*
  * Accept what the kernel has queued already, a batch a turn, then stop: when
- * listener_is_drained() says so.  Whoever stops listening to an address calls
- * listener_refuse_new() before, or it may never end.
+ * `drained` is called and listener_is_drained() says so.  Whoever stops
+ * listening to an address calls listener_refuse_new() before, or it may never
+ * end.
  */
 void listener_drain(struct listener *l);
 bool listener_is_drained(const struct listener *l);
@@ -72,6 +75,12 @@ bool listener_is_drained(const struct listener *l);
  * successor inherits it.  0 or -errno; does nothing for a unix socket.
  */
 int listener_refuse_new(int fd);
+
+/*
+ * Have the kernel refuse new connections to fd, and forget those it queued.
+ * For all who have the socket, so not when a successor does.
+ */
+void listener_close(int fd);
 
 /* Clears *l; NULL in it is fine.  May be called by any of its functions. */
 void listener_stop(struct listener **l);

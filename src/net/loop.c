@@ -576,7 +576,8 @@ read_clock(clockid_t id)
 static void
 read_wall(struct loop *loop)
 {
-	loop->wall_offset = read_clock(CLOCK_REALTIME) - loop->now;
+	loop->wall_offset = read_clock(CLOCK_REALTIME) -
+	    read_clock(CLOCK_MONOTONIC);
 	loop->wall_due = loop->now + NSEC_PER_SEC;
 }
 

@@ -138,7 +138,10 @@ stream_reset(struct stream **s)
 static void
 want(struct stream *s, unsigned events)
 {
-	watch_want(&s->watch, watch_wanted(&s->watch) | events);
+	unsigned wanted = watch_wanted(&s->watch);
+
+	if ((wanted & events) != events)
+		watch_want(&s->watch, wanted | events);
 }
 
 static void

@@ -143,16 +143,19 @@ on_half_down(struct flow *f)
 }
 
 /*
- * A side that can't be written to may have sent its last bytes and its FIN
- * before: those are brought to the other side first.
+ * A side that can't be written to may have sent its last bytes before it
+ * broke: those are brought to the other side first, which ends with its FIN,
+ * its reset, or the time for a half-closed tunnel.
  */
 static void
 sink_failed(struct tunnel *t, const struct flow *other, enum failure why)
 {
-	if (flow_is_running(other) && other->source_over)
-		t->why = why;
-	else
+	if (why == FAIL_MEMORY || !flow_is_running(other)) {
 		end(t, why, false);
+		return;
+	}
+	t->why = why;
+	half(t);
 }
 
 static void

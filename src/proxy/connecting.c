@@ -234,6 +234,11 @@ failure_of_dial(int err)
 		return FAIL_CONNECT_REFUSED;
 	case ETIMEDOUT:
 		return FAIL_CONNECT_TIMEOUT;
+	case EMFILE:
+	case ENFILE:
+	case ENOBUFS:
+	case ENOMEM:
+		return FAIL_CONNECTION_LIMIT;
 	default:
 		return FAIL_CONNECT_FAILED;
 	}

@@ -190,6 +190,8 @@ exchange_on_late(struct exchange *x)
 		exchange_fail(x, FAIL_TOTAL_TIMEOUT);
 	} else if (x->state == XS_ADMIT) {
 		exchange_run(x, admit_on_late(x));
+	} else if (x->state == XS_RELAY) {
+		exchange_fail(x, relay_late(FW_REQUEST_SINK));
 	} else {
 		exchange_fail(x, rows[x->state].late);
 	}
@@ -271,6 +273,13 @@ exchange_begin_response(struct exchange *x, int status)
 
 /* --- an answer of our own ---------------------------------------------- */
 
+/* What can't be read, or doesn't come, has no next request behind it. */
+static bool
+is_hopeless(enum failure why)
+{
+	return why == FAIL_BAD_REQUEST || why == FAIL_REQUEST_TIMEOUT;
+}
+
 /*
  * May the connection go on after a refusal?  Only where the next request is
  * sure to begin: a body that was not read must be dropped, and a small one of
@@ -280,7 +289,7 @@ static bool
 may_go_on(struct exchange *x)
 {
 	if (!x->has_head || x->expects || x->close || x->framing_bad ||
-	    x->why == FAIL_BAD_REQUEST || exchange_is_last(x) ||
+	    is_hopeless(x->why) || exchange_is_last(x) ||
 	    x->request.close || x->worker->draining ||
 	    x->request.minor == 0 || x->request.method == METHOD_CONNECT)
 		return false;
@@ -322,6 +331,7 @@ enter_reply(struct exchange *x)
 	exchange_release_upstream(x);
 	admit_leave(x);
 
+	x->total_due = NSEC_NEVER;	/* there is this left to be said */
 	x->close = !may_go_on(x);
 	if (!x->close && x->framing.kind == FRAMING_LENGTH)
 		x->skip = x->body.left;

@@ -13,6 +13,7 @@
 #include "proxy/routing.h"
 #include "proxy/worker.h"
 
+static stream_write_fn		on_start_sent;
 static flow_bytes_fn		on_request_bytes;
 static flow_source_done_fn	on_request_read;
 static flow_ended_fn		on_request_ended;
@@ -183,8 +184,12 @@ on_request_bytes(struct flow *f, uint8_t *bytes, size_t n)
 			return fail_gone(x, FAIL_BODY_TOO_LARGE);
 		}
 		if (!send_content(x, c.iov, c.count, r == BODY_DONE)) {
-			x->close = true;	/* what follows is dropped */
-			return FLOW_MORE;	/* on_request_ended comes */
+			/*
+			 * What follows is dropped; on_request_ended comes.
+			 */
+			x->close = true;
+			x->keeps = x->keeps && r != BODY_SPANS_FULL;
+			return FLOW_MORE;
 		}
 		bytes += c.used;
 		n -= c.used;
@@ -339,6 +344,20 @@ push_input(struct exchange *x)
 	return step != FLOW_GONE;
 }
 
+/* The last of a request that was sent in one go has left our queue. */
+static void
+on_start_sent(void *arg, int err)
+{
+	struct exchange *x = arg;
+
+	exchange_arm(x, NSEC_NEVER);
+	stream_set_writer(x->upstream, NULL, NULL, 0);
+	if (err == 0)
+		request_is_out(x);
+	else
+		upstream_takes_no_more(x);
+}
+
 /* The request's body follows; the head goes with it, if some is here. */
 static enum exchange_state
 start_body(struct exchange *x)
@@ -369,7 +388,13 @@ relay_enter(struct exchange *x)
 		return start_body(x);
 	if (send_start(x, true) != 0)
 		return exchange_failed(x, FAIL_MEMORY);
-	request_is_out(x);
+	if (stream_queued(x->upstream) == 0) {
+		request_is_out(x);
+		return XS_RELAY;
+	}
+	stream_set_writer(x->upstream, on_start_sent, x, 0);
+	exchange_arm(x, worker_now(x->worker) +
+	    relay_time(x, FW_REQUEST_SINK));
 	return XS_RELAY;
 }
 
@@ -379,9 +404,11 @@ relay_expect_body(struct exchange *x)
 	if (!x->expects)
 		return;
 	x->expects = false;
-	if (flow_is_running(&x->up))
-		flow_set_source_timeout(&x->up,
-		    relay_time(x, FW_REQUEST_SOURCE));
+	if (!flow_is_running(&x->up))
+		return;
+	/* From here on as without: the response's time comes after. */
+	flow_set_source_timeout(&x->up, relay_time(x, FW_REQUEST_SOURCE));
+	flow_set_source_timeout(&x->down, 0);
 }
 
 void
@@ -390,6 +417,8 @@ relay_stop_request(struct exchange *x)
 	if (x->request_done)
 		return;
 	flow_stop(&x->up);
+	stream_set_writer(x->upstream, NULL, NULL, 0);
+	exchange_arm(x, NSEC_NEVER);
 	x->client->watch(x->session);
 	x->close = true;
 }

@@ -122,9 +122,14 @@ server_keeps_for(const struct head *h)
 static void
 judge_upstream(struct exchange *x, const struct head *h)
 {
+	bool framed = head_first(h, FIELD_CONTENT_LENGTH) != NULL ||
+	    head_first(h, FIELD_TRANSFER_ENCODING) != NULL;
+
+	/* A 204 that says how long it is may mean it, and send that later. */
 	x->upstream_keep = !x->upgrades && x->request_done &&
 	    x->response_framing.kind != FRAMING_CLOSE && !h->close &&
-	    (h->minor >= 1 || h->keep_alive);
+	    (h->minor >= 1 || h->keep_alive) &&
+	    !(h->status == 204 && framed);
 	x->upstream_keep_for = server_keeps_for(h);
 }
 
@@ -153,6 +158,8 @@ on_final(struct exchange *x, const struct head *h, struct out *o)
 	count_response(x);
 	judge_upstream(x, h);
 	relay_stop_request(x);
+	x->keeps = false;
+	buf_clear(&x->kept);
 	x->sent_framing = framing_for_client(x);
 	x->close = x->close || client_wants_close(x) ||
 	    x->sent_framing.kind == FRAMING_CLOSE;

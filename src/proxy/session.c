@@ -251,6 +251,16 @@ skip(struct session *s, size_t n)
 	return drop;
 }
 
+/* For the next one, or the rest of a body that is dropped. */
+static void
+wait_for_request(struct session *s)
+{
+	nsec_t time = s->skip > 0 ? timeouts(s)->request_body :
+	    timeouts(s)->keepalive;
+
+	arm(s, s->worker->draining ? MIN(time, DRAIN_IDLE) : time);
+}
+
 static void
 on_bytes(struct session *s, const uint8_t *bytes, size_t n)
 {
@@ -259,9 +269,7 @@ on_bytes(struct session *s, const uint8_t *bytes, size_t n)
 	bytes += drop;
 	n -= drop;
 	if (n == 0) {
-		/* As long as its body comes, it is not idle. */
-		arm(s, s->skip > 0 ? timeouts(s)->request_body :
-		    timeouts(s)->keepalive);
+		wait_for_request(s);
 		return;
 	}
 	if (s->state == SS_IDLE)
@@ -424,7 +432,7 @@ next_request(struct session *s)
 	} else if (s->ended)
 		enter_linger(s);
 	else
-		arm(s, w->draining ? DRAIN_IDLE : timeouts(s)->keepalive);
+		wait_for_request(s);
 }
 
 static void
@@ -434,7 +442,7 @@ client_end(struct session *s, const struct client_end *how)
 	s->skip = how->skip;
 	if (how->reset && s->stream != NULL)
 		stream_reset(&s->stream);
-	if (how->cut || s->stream == NULL)
+	if (how->cut || s->stream == NULL || s->worker->stopping)
 		close_session(s);
 	else if (how->keep)
 		next_request(s);
@@ -544,7 +552,7 @@ session_start(struct worker *w, struct service *service, int fd,
 	} else if (service->conf->mode == MODE_TCP)
 		start_exchange(s, NULL, FAIL_NONE);
 	else
-		arm(s, timeouts(s)->request_head);
+		arm(s, w->draining ? DRAIN_IDLE : timeouts(s)->request_head);
 }
 
 void

@@ -25,6 +25,8 @@ static gate_fn		on_permit;
 static wheel_fn		on_permit_unused;
 static mail_fn		on_drain, on_stop;
 static wheel_fn		on_drain_over;
+static void		on_door_drained(void *arg);
+static void		stop_if_empty(struct worker *w);
 
 void
 shared_wake(void *arg, unsigned worker, struct mail *m)
@@ -37,15 +39,22 @@ shared_wake(void *arg, unsigned worker, struct mail *m)
 /* --- making ------------------------------------------------------------ */
 
 static void
+free_door(struct door **d)
+{
+	list_remove(&(*d)->link);
+	listener_stop(&(*d)->listener);
+	free(*d);
+	*d = NULL;
+}
+
+static void
 free_doors(struct worker *w)
 {
-	struct list *l;
+	while (!list_is_empty(&w->doors)) {
+		struct door *d = container_of(w->doors.next, struct door,
+		    link);
 
-	while ((l = list_pop_first(&w->doors)) != NULL) {
-		struct door *d = container_of(l, struct door, link);
-
-		listener_stop(&d->listener);
-		free(d);
+		free_door(&d);
 	}
 }
 
@@ -146,9 +155,17 @@ may_accept(void *arg)
 	}
 	if (gate_is_waiting(&w->permit))
 		return false;
-	if (gate_take(w->shared->sessions, w->id, &w->permit, worker_now(w),
-	    &why) == GATE_TAKEN)
+	switch (gate_take(w->shared->sessions, w->id, &w->permit,
+	    worker_now(w), &why)) {
+	case GATE_TAKEN:
 		return true;
+	case GATE_WAITS:
+		break;
+	case GATE_REFUSED:
+		/* Never a pause that nothing ends. */
+		loop_arm(w->loop, &w->permit_timer, PERMIT_UNUSED);
+		break;
+	}
 	stat_increment(&w->stats.accept_paused);
 	return false;
 }
@@ -191,6 +208,13 @@ on_shortage(void *arg, int err)
 	    d->service->conf->name_, strerror(err));
 }
 
+static void
+resume_doors(struct worker *w)
+{
+	LIST_FOR_EACH(l, &w->doors)
+		listener_resume(container_of(l, struct door, link)->listener);
+}
+
 /*
  * There is a permit again.  It is meant for a connection that waits in the
  * kernel; should that have gone, others must get it.
@@ -207,8 +231,7 @@ on_permit(struct gate_waiter *waiter, enum failure why)
 	}
 	w->has_permit = true;
 	loop_arm(w->loop, &w->permit_timer, PERMIT_UNUSED);
-	LIST_FOR_EACH(l, &w->doors)
-		listener_resume(container_of(l, struct door, link)->listener);
+	resume_doors(w);
 }
 
 static void
@@ -216,10 +239,11 @@ on_permit_unused(struct wheel_timer *t)
 {
 	struct worker *w = container_of(t, struct worker, permit_timer);
 
-	if (!w->has_permit)
-		return;
-	w->has_permit = false;
-	give_permit_back(w);
+	if (w->has_permit) {
+		w->has_permit = false;
+		give_permit_back(w);
+	} else
+		resume_doors(w);
 }
 
 bool
@@ -229,12 +253,14 @@ worker_adopt(struct worker *w, struct service *service, int fd)
 
 	d->worker = w;
 	d->service = service;
+	d->fd = fd;
 	d->listener = listener_start(w->loop, &(struct listener_opts){
 		.fd = fd,
 		.admit = may_accept,
 		.unadmit = on_not_accepted,
 		.accepted = on_accepted,
 		.shortage = on_shortage,
+		.drained = on_door_drained,
 		.arg = d,
 	});
 	if (d->listener == NULL) {
@@ -245,15 +271,46 @@ worker_adopt(struct worker *w, struct service *service, int fd)
 	return true;
 }
 
-/* What the kernel has queued is still served, then no more. */
+static void
+close_door(struct door *d)
+{
+	struct worker *w = d->worker;
+
+	listener_close(d->fd);
+	free_door(&d);
+	if (!list_is_empty(&w->doors))
+		return;
+	gate_leave(w->shared->sessions, w->id, &w->permit, worker_now(w));
+	on_permit_unused(&w->permit_timer);
+}
+
 static void
 close_doors(struct worker *w)
 {
-	LIST_FOR_EACH(l, &w->doors)
-		listener_drain(container_of(l, struct door, link)->listener);
-	free_doors(w);
-	gate_leave(w->shared->sessions, w->id, &w->permit, worker_now(w));
-	on_permit_unused(&w->permit_timer);
+	while (!list_is_empty(&w->doors))
+		close_door(container_of(w->doors.next, struct door, link));
+}
+
+/* What the kernel has queued is still served, then no more. */
+static void
+drain_doors(struct worker *w)
+{
+	LIST_FOR_EACH(l, &w->doors) {
+		struct door *d = container_of(l, struct door, link);
+
+		(void)listener_refuse_new(d->fd);
+		listener_drain(d->listener);
+	}
+}
+
+static void
+on_door_drained(void *arg)
+{
+	struct door *d = arg;
+	struct worker *w = d->worker;
+
+	close_door(d);
+	stop_if_empty(w);
 }
 
 /* --- draining ---------------------------------------------------------- */
@@ -261,7 +318,8 @@ close_doors(struct worker *w)
 static void
 stop_if_empty(struct worker *w)
 {
-	if (!w->draining || !list_is_empty(&w->open))
+	if (!w->draining || !list_is_empty(&w->open) ||
+	    !list_is_empty(&w->doors))
 		return;
 	loop_cancel(w->loop, &w->drain_timer);
 	loop_cancel(w->loop, &w->permit_timer);
@@ -269,11 +327,15 @@ stop_if_empty(struct worker *w)
 	loop_stop(w->loop);
 }
 
+/* The end, whatever it cuts off. */
 static void
-stop_sessions(struct worker *w)
+stop_all(struct worker *w)
 {
+	w->stopping = true;
+	close_doors(w);
 	LIST_FOR_EACH(l, &w->open)
 		session_stop(container_of(l, struct session, link));
+	stop_if_empty(w);
 }
 
 static void
@@ -284,7 +346,7 @@ on_drain(struct mail *m)
 	if (w->draining)
 		return;
 	w->draining = true;
-	close_doors(w);
+	drain_doors(w);
 	LIST_FOR_EACH(l, &w->open)
 		session_drain(container_of(l, struct session, link));
 	loop_arm(w->loop, &w->drain_timer,
@@ -295,7 +357,7 @@ on_drain(struct mail *m)
 static void
 on_drain_over(struct wheel_timer *t)
 {
-	stop_sessions(container_of(t, struct worker, drain_timer));
+	stop_all(container_of(t, struct worker, drain_timer));
 }
 
 static void
@@ -304,7 +366,7 @@ on_stop(struct mail *m)
 	struct worker *w = container_of(m, struct worker, stop_mail);
 
 	on_drain(&w->drain_mail);
-	stop_sessions(w);
+	stop_all(w);
 }
 
 void

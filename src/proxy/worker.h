@@ -30,6 +30,7 @@ struct door {
 	struct worker		*worker;
 	struct service		*service;
 	struct listener		*listener;
+	int			 fd;		/* not ours */
 };
 
 struct worker {
@@ -62,6 +63,7 @@ struct worker {
 	struct wheel_timer	 permit_timer;	/* gives it back */
 	nsec_t			 said_shortage;	/* when it was last said */
 	bool			 draining;
+	bool			 stopping;	/* whatever that cuts off */
 	struct mail		 drain_mail;	/* put by main */
 	struct mail		 stop_mail;
 	struct wheel_timer	 drain_timer;

@@ -221,6 +221,14 @@ class Daemon:
                  lambda: f"{name}{labels or ''} is "
                          f"{self.metric(name, **labels)}, not {value}")
 
+    def wait_count(self, name, value, **labels):
+        """Wait until count() is this value.
+
+        What an exchange was is counted when it is over; its client may know
+        before that.
+        """
+        self.wait_metric(f"penstock_{name}_total", value, **labels)
+
     def gauges(self):
         return {key: value for key, value in self.metrics().items()
                 if key[0] in GAUGES}
@@ -275,10 +283,10 @@ class Daemon:
             Daemon.live.remove(self)
 
 
-def run_penstock(*arguments, timeout=DEADLINE, **more):
+def run_penstock(*arguments, timeout=DEADLINE, wrapper=(), **more):
     """Run the program to its end: for -t, -T, -V, and starts that fail."""
-    return subprocess.run([PROGRAM, *map(str, arguments)], text=True,
-                          capture_output=True, timeout=timeout,
+    return subprocess.run([*wrapper, PROGRAM, *map(str, arguments)],
+                          text=True, capture_output=True, timeout=timeout,
                           stdin=subprocess.DEVNULL, **more)
 
 

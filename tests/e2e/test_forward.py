@@ -41,8 +41,8 @@ def test_both_sides_are_kept_alive(forward, upstream):
             m = c.request(f"http://{server.server}/", host=server.server)
             assert (m.status, m.body) == (200, b"fine")
     assert server.accepted == 1
-    assert daemon.count("pool_dialled") == 1
-    assert daemon.count("pool_reused") == 4
+    daemon.wait_count("pool_dialled", 1)
+    daemon.wait_count("pool_reused", 4)
     daemon.wait_metric("penstock_pool_expired_total", 1)
 
 
@@ -141,7 +141,7 @@ def test_curl_reaches_tls_through_connect(forward, nginx):
     page = curl("-k", "-x", f"http://127.0.0.1:{daemon.port}",
                 f"https://127.0.0.1:{nginx.tls_port}/")
     assert page == b"hello from nginx\n"
-    assert daemon.count("tunnels") == 1
+    daemon.wait_count("tunnels", 1)
 
 
 def test_bytes_that_come_with_connect_are_not_lost(forward, upstream):
@@ -239,7 +239,7 @@ def test_a_refused_connection_gets_502(forward):
             assert m.is_failure(502, "connect_refused")
             assert "error=connection_refused" in m.get("Proxy-Status")
             assert m.get("Connection") is None
-    assert daemon.count("failures", reason="connect_refused") == 2
+    daemon.wait_count("failures", 2, reason="connect_refused")
 
 
 def test_a_refused_connect_gets_502_and_the_connection_ends(forward):
@@ -295,7 +295,7 @@ def test_names_are_resolved_and_remembered(forward, upstream, names):
             assert c.request(f"http://a.test:{server.port}/").body == b"fine"
     assert server.accepted == 3
     assert dns.asked.count("a.test") <= 2       # A and AAAA
-    assert daemon.count("dns_lookups", result="cached") == 2
+    daemon.wait_count("dns_lookups", 2, result="cached")
 
 
 def test_an_unknown_host_gets_502(forward, names):

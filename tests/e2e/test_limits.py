@@ -78,11 +78,11 @@ def test_two_are_served_one_waits_and_the_fourth_is_refused(
         for client in c, d:
             assert client.request("/healthy").status == 200
     assert server.behaviour.most == 2
-    assert daemon.metric("penstock_limit_in_use", limit="l") == 0
+    daemon.wait_metric("penstock_limit_in_use", 0, limit="l")
     assert daemon.metric("penstock_limit_permits", limit="l") == 2
     for reason in "queue_full", "queue_timeout":
-        assert daemon.count("limit_refused", limit="l", reason=reason) == 1
-        assert daemon.count("failures", reason=reason) == 1
+        daemon.wait_count("limit_refused", 1, limit="l", reason=reason)
+        daemon.wait_count("failures", 1, reason=reason)
 
 
 def closed_loop(port, seconds, requests=None):
@@ -300,7 +300,7 @@ def test_a_forward_listener_and_its_tunnels_are_limited_too(
     with Client(daemon.port) as a, Client(daemon.port) as b:
         a.send(connect)
         assert a.read_head().status == 200
-        assert daemon.metric("penstock_limit_in_use", limit="l") == 1
+        daemon.wait_metric("penstock_limit_in_use", 1, limit="l")
         b.send(connect)
         m = b.read_message()
         assert m.is_failure(503, "queue_full")
@@ -327,8 +327,7 @@ def test_a_burst_passes_and_the_next_is_told_when_to_come(gateway, upstream):
     assert is_refusal(seen[5], 429, "rate_limited")
     # A tenth of a second, in whole seconds, never less.
     assert seen[5].get("Retry-After") == "1"
-    assert daemon.count("limit_refused", limit="l",
-                        reason="rate_limited") == 1
+    daemon.wait_count("limit_refused", 1, limit="l", reason="rate_limited")
 
 
 def test_no_more_than_burst_and_rate_allow_pass_in_any_span(
@@ -346,7 +345,7 @@ def test_no_more_than_burst_and_rate_allow_pass_in_any_span(
         ends = sorted(received for sent, received in passed if sent >= begin)
         for inside, end in enumerate(ends, 1):
             assert inside <= burst + rate * (end - begin) + 1e-6
-    assert daemon.count("requests", code="200") == len(passed)
+    daemon.wait_count("requests", len(passed), code="200")
 
 
 def test_a_long_wait_is_told_as_it_is(gateway, upstream):
@@ -468,7 +467,7 @@ def test_a_client_has_only_so_many_connections(gateway, upstream):
         daemon.wait_metric("penstock_sessions", 2)
         with Client(daemon.port, source="127.0.0.2") as c:
             assert c.request("/").status == 200
-    assert daemon.count("sessions_refused") == 1
+    daemon.wait_count("sessions_refused", 1)
 
 
 def test_a_listener_has_only_so_many_connections(gateway, upstream):
@@ -506,7 +505,7 @@ def test_more_connections_than_fit_wait_in_the_kernel(gateway, upstream):
             assert c.read_message().status == 200
             waiting.remove(c)
             c.close()
-    assert daemon.count("requests", code="200") == 8
+    daemon.wait_count("requests", 8, code="200")
     assert daemon.count("sessions_refused") == 0
 
 
@@ -549,4 +548,4 @@ def test_an_upstream_that_is_down_leaks_no_places(gateway):
     with Client(daemon.port) as c:
         for _ in range(5):
             assert c.request("/").is_failure(502, "connect_refused")
-    assert daemon.metric("penstock_limit_in_use", limit="l") == 0
+    daemon.wait_metric("penstock_limit_in_use", 0, limit="l")

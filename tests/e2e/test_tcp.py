@@ -21,7 +21,7 @@ def test_bytes_pass_both_ways_as_they_are(relay, upstream):
         sending.start()
         assert c.read_all() == BIG
         sending.join(10)
-    assert daemon.count("tunnels", listener="tcp") == 1
+    daemon.wait_count("tunnels", 1, listener="tcp")
 
 
 def test_a_server_that_speaks_first_is_heard(relay, upstream):
@@ -167,7 +167,7 @@ def test_limits_count_connections(relay, upstream):
             a.close()
             assert waiting.read_exactly(1) == b"y"
     daemon.wait_metric("penstock_limit_in_use", 0, limit="two")
-    assert daemon.count("failures", reason="queue_full") == 1
+    daemon.wait_count("failures", 1, reason="queue_full")
 
 
 def test_a_rate_holds_for_connections_too(relay, upstream):
@@ -185,4 +185,4 @@ def test_a_rate_holds_for_connections_too(relay, upstream):
                 assert c.read_all() == (b"x" if i < 2 else b"")
             except OSError:
                 assert i >= 2
-    assert daemon.count("failures", reason="rate_limited") == 2
+    daemon.wait_count("failures", 2, reason="rate_limited")

@@ -28,6 +28,7 @@ static struct {
 	/* What to do. */
 	enum flow_step	 step;
 	bool		 stop;		/* in the bytes function */
+	size_t		 farewell;	/* to send in source_done */
 } x;
 
 static flow_bytes_fn		on_bytes;
@@ -121,9 +122,12 @@ on_bytes(struct flow *f, uint8_t *bytes, size_t n)
 static void
 on_done(struct flow *f)
 {
-	(void)f;
+	static uint8_t zeros[8 * HIGH];
+
 	ck_assert(!x.inside && !x.ended);
 	x.dones++;
+	if (x.farewell > 0)
+		(void)flow_send(f, &(struct iovec){ zeros, x.farewell }, 1);
 }
 
 static void
@@ -460,6 +464,20 @@ START_TEST(a_sink_that_takes_nothing_is_late)
 }
 END_TEST
 
+START_TEST(what_is_sent_after_the_last_byte_has_its_time_too)
+{
+	struct flow_opts o = opts();
+
+	o.sink_timeout = 20 * NSEC_PER_MSEC;
+	x.step = FLOW_LAST;
+	x.farewell = 8 * HIGH;
+	start(&o);
+	rig_write(x.in, "x");
+	rig_until_true(&rig, &x.ended);
+	ck_assert_int_eq(x.how, FLOW_SINK_LATE);
+}
+END_TEST
+
 /* --- memory --- */
 
 START_TEST(without_memory_the_source_is_not_read_until_there_is_some)
@@ -519,6 +537,8 @@ main(void)
 	tcase_add_test(t, a_failure_found_by_push_is_told_later);
 	tcase_add_test(t, a_source_that_says_nothing_is_late);
 	tcase_add_test(t, a_sink_that_takes_nothing_is_late);
+	tcase_add_test(t,
+	    what_is_sent_after_the_last_byte_has_its_time_too);
 	tcase_add_test(t,
 	    without_memory_the_source_is_not_read_until_there_is_some);
 	tcase_add_test(t, a_shortage_of_memory_does_not_last_for_ever);

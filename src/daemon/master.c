@@ -443,9 +443,12 @@ int
 master_test(const struct master_opts *opts, FILE *out)
 {
 	struct sockets *s = sockets_new(opts->config, 1, stderr);
+	bool ok = privs_check(opts->config->penstock.user, stderr);
 
-	if (s == NULL)
+	if (s == NULL || !ok) {
+		sockets_free(&s);
 		return EXIT_FAILURE;
+	}
 	sockets_free(&s);
 	fprintf(out, "penstock: %s: fine\n",
 	    opts->file != NULL ? opts->file : "built-in configuration");

@@ -29,8 +29,8 @@ struct master_opts {
 int master_run(const struct master_opts *opts);
 
 /*
- * Say on `out` what a start would say: that every address can be bound, and
- * the user found.  The exit status.
+ * Say on `out` what a start would say: that every address can be bound and
+ * the user found, or which can't.  The exit status.
  */
 int master_test(const struct master_opts *opts, FILE *out);
 

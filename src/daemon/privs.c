@@ -48,24 +48,43 @@ become(const struct passwd *p, FILE *errors)
 	return true;
 }
 
+/* NULL, said on `errors`, if there is none. */
+static const struct passwd *
+find_user(const char *user, FILE *errors)
+{
+	errno = 0;
+
+	const struct passwd *p = getpwnam(user);
+	if (p == NULL)
+		fprintf(errors, "user %s: %s\n", user,
+		    errno != 0 ? strerror(errno) : "no such user");
+	return p;
+}
+
+static bool
+is_asked_for(const char *user)
+{
+	return user[0] != '\0' && geteuid() == 0;
+}
+
+bool
+privs_check(const char *user, FILE *errors)
+{
+	return !is_asked_for(user) || find_user(user, errors) != NULL;
+}
+
 bool
 privs_drop(const char *user, FILE *errors)
 {
-	struct passwd *p;
+	const struct passwd *p;
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1) {
 		fprintf(errors, "can't give up new privileges: %s\n",
 		    strerror(errno));
 		return false;
 	}
-	if (user[0] == '\0' || geteuid() != 0)
+	if (!is_asked_for(user))
 		return true;
-	errno = 0;
-	p = getpwnam(user);
-	if (p == NULL) {
-		fprintf(errors, "user %s: %s\n", user,
-		    errno != 0 ? strerror(errno) : "no such user");
-		return false;
-	}
-	return become(p, errors);
+	p = find_user(user, errors);
+	return p != NULL && become(p, errors);
 }

@@ -15,6 +15,11 @@
 uint64_t privs_raise_descriptors(void);
 
 /*
+ * Could privs_drop() find that user?  False, said on `errors`, if not.
+ */
+bool privs_check(const char *user, FILE *errors);
+
+/*
  * Become `user`, for good, if started as root; nothing if it is "" or the
  * process isn't root's.  False, said on `errors`, if that can't be.
  */

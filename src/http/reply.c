@@ -108,7 +108,7 @@ text_length(const struct failure_row *row)
 	    strlen(row->token) + strlen(row->text);
 }
 
-void
+size_t
 reply_failure(struct out *o, const struct reply *r)
 {
 	const struct failure_row *row = failure_row(r->why);
@@ -126,8 +126,10 @@ reply_failure(struct out *o, const struct reply *r)
 		put_line(o, "Allow", r->allow);
 	put_connection(o, r);
 	out_put(o, "\r\n");
-	if (!r->head)
-		put_text(o, row);
+	if (r->head)
+		return 0;
+	put_text(o, row);
+	return text_length(row);
 }
 
 void

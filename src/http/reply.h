@@ -24,8 +24,8 @@ struct reply {
 	bool		 head;		/* answer to HEAD: no body */
 };
 
-/* A whole response: head and a short text body. */
-void reply_failure(struct out *o, const struct reply *r);
+/* A whole response: head and a short text body, whose bytes are returned. */
+size_t reply_failure(struct out *o, const struct reply *r);
 
 /* "HTTP/1.1 200 OK" and nothing after it: the tunnel begins. */
 void reply_connected(struct out *o, const char *via, const char *date);

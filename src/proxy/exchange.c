@@ -314,7 +314,7 @@ build_reply(struct exchange *x, struct out *o)
 	if (x->why == FAIL_NONE)
 		reply_options(o, &reply);
 	else
-		reply_failure(o, &reply);
+		x->bytes_out += reply_failure(o, &reply);
 }
 
 /* Everything upstream goes back before a word to the client. */

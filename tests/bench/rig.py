@@ -13,7 +13,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 sys.dont_write_bytecode = True
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -35,7 +34,8 @@ def build_helpers():
     names = ["clients", "origin", "relay"]
     if (top / "Makefile").exists():
         subprocess.run(["make", "-s", "-C", str(top), "penstock",
-                        *(f"tests/bench/{n}" for n in names)], check=True)
+                        *(f"tests/bench/{n}" for n in names)],
+                       check=True, stdout=sys.stderr)
     missing = [n for n in names if not os.access(helper(n), os.X_OK)]
     if missing:
         sys.exit(f"not built in {HELPERS}: {' '.join(missing)}")
@@ -161,8 +161,3 @@ def cpu_seconds(pid):
     return sum(int(stat.read_text().split()[0]) for p in family(pid)
                for stat in pathlib.Path(f"/proc/{p}/task").glob("*/schedstat")
                ) / 1e9
-
-
-def settle():
-    """Let what has just ended stop using the processor."""
-    time.sleep(0.2)

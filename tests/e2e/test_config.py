@@ -65,6 +65,14 @@ def test_a_test_says_what_a_start_would_say(write):
     assert test.stderr == start.stderr
 
 
+def test_a_test_looks_for_the_user_too(write):
+    file = write(GOOD.format(port=free_port()) +
+                 "[penstock]\nuser = no-such-user\n")
+    r = run_penstock("-t", "-c", file)
+    assert r.returncode == 1
+    assert "no-such-user" in r.stderr
+
+
 def test_a_dump_says_where_each_value_is_from_and_can_be_read(write):
     file = write(GOOD.format(port=8000))
     r = run_penstock("-T", "-c", file)

@@ -20,8 +20,10 @@ failure_text(const struct reply *r)
 	struct out o;
 
 	out_init(&o, text, sizeof text);
-	reply_failure(&o, r);
+	size_t content = reply_failure(&o, r);
 	ck_assert(!out_is_full(&o));
+	/* What it says it wrote stands behind the empty line. */
+	ck_assert_mem_eq(text + out_len(&o) - content - 4, "\r\n\r\n", 4);
 	return out_text(&o);
 }
 

@@ -119,7 +119,7 @@ START_TEST(a_thousand_paths_are_found_as_by_looking_at_all)
 		const char *path = paths[i];
 		struct conf_route conf = { .path = { &path, 1 } };
 
-		snprintf(paths[i], sizeof paths[i], "/%u/%u/%u" + 3 * (i % 3),
+		snprintf(paths[i], sizeof paths[i], &"/%u/%u/%u"[3 * (i % 3)],
 		    i % 7, i % 11, i);
 		router_add(router, &conf, &many[i]);
 	}
@@ -129,7 +129,7 @@ START_TEST(a_thousand_paths_are_found_as_by_looking_at_all)
 		size_t longest = 0;
 
 		seed = seed * 1103515245 + 12345;
-		snprintf(path, sizeof path, "/%u/%u/%u" + 3 * (seed >> 8) % 9,
+		snprintf(path, sizeof path, &"/%u/%u/%u"[3 * ((seed >> 8) % 3)],
 		    (seed >> 16) % 7, (seed >> 16) % 11, (seed >> 16) % PATHS);
 		for (unsigned i = 0; i < PATHS; i++)
 			if (str_starts(str_of(path), str_of(paths[i])))

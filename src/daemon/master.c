@@ -5,6 +5,7 @@
 #include "daemon/master.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -391,6 +392,22 @@ stop(struct master *m)
 
 /* --- saying so --------------------------------------------------------- */
 
+/* Tables of keyed limits are made once and never grow. */
+static void
+say_memory(const struct master *m)
+{
+	for (size_t i = 0; i < m->config->limit_count; i++) {
+		const struct limit *l = m->setup->limits[i];
+
+		if (limit_spec(l)->key != LIMIT_KEY_NONE)
+			log_say(m->shared.log, SAY_INFO,
+			    "limit %s: %zu KiB for %" PRIu64 " keys",
+			    limit_spec(l)->name,
+			    limit_memory(limit_spec(l)) / 1024,
+			    limit_spec(l)->keys);
+	}
+}
+
 static void
 print_addresses(const struct master *m)
 {
@@ -432,6 +449,7 @@ master_run(const struct master_opts *opts)
 		m.state = SERVING;
 		watch_want(&m.on_signals, WATCH_READ);
 		print_addresses(&m);
+		say_memory(&m);
 		loop_run(m.loop);
 	} else if (m.crew != NULL)
 		crew_stop(m.crew);

@@ -298,6 +298,17 @@ may_go_on(struct exchange *x)
 	return x->framing.kind == FRAMING_NONE || x->body.left <= DROP_BODY;
 }
 
+/* Limits know when to come again; for other want of room, soon is right. */
+static uint64_t
+retry_after(const struct exchange *x)
+{
+	int status = failure_row(x->why)->status;
+
+	if (x->retry_after != 0)
+		return x->retry_after;
+	return status == 503 || status == 429 ? 1 : 0;
+}
+
 static void
 build_reply(struct exchange *x, struct out *o)
 {
@@ -305,7 +316,7 @@ build_reply(struct exchange *x, struct out *o)
 		.why = x->why,
 		.via = x->worker->shared->name,
 		.date = worker_date(x->worker),
-		.retry_after = x->retry_after,
+		.retry_after = retry_after(x),
 		.allow = x->allow,
 		.close = x->close,
 		.head = x->has_head && x->request.method == METHOD_HEAD,

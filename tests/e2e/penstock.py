@@ -573,6 +573,8 @@ class Message:
         """Is it this row of failures.def, in status, field and body?"""
         assert self.status == status and token in self.body.decode() and \
             f'details="{token}"' in self.get("Proxy-Status", ""), repr(self)
+        if status in (429, 503):
+            assert int(self.get("Retry-After")) >= 1, repr(self)
         return True
 
     def __repr__(self):

@@ -245,6 +245,7 @@ def test_each_client_has_its_own_queue(gateway, upstream):
     for n in 2, 3:
         with Client(daemon.port, source=f"127.0.0.{n}") as c:
             assert is_refusal(c.request("/"), 503, "queue_full")
+    wait_for(lambda: server.behaviour.most == 2)
     server.behaviour.go.set()
     for c in clients:
         assert c.read_message().status == 200

@@ -124,6 +124,10 @@ init_shared(struct master *m)
 	s->descriptors = privs_raise_descriptors();
 	s->max_sessions = c->penstock.max_connections != 0 ?
 	    c->penstock.max_connections : s->descriptors * 6 / 10;
+	if (s->max_sessions > s->descriptors)
+		log_say(s->log, SAY_WARNING, "max_connections = %" PRIu64
+		    " needs more than the %" PRIu64 " descriptors there are",
+		    s->max_sessions, s->descriptors);
 	s->loops[s->workers] = m->loop;
 	choose_name(m);
 	block_budget_init(&s->budget, c->penstock.buffers);

@@ -41,45 +41,89 @@ gather_worker(struct metrics *m, const struct metrics_source *from)
 	stats_print(m, STATS_WORKER, &item, 1);
 }
 
+/* Fill items[], whose sums lie one after the other at `sums`, all zero. */
+typedef void fill_fn(struct stats_item *items, void *sums,
+    const struct metrics_source *from);
+
+/* Without memory the page says so; a scrape must not end the process. */
 static void
-gather_listeners(struct metrics *m, const struct metrics_source *from)
+gather_items(struct metrics *m, const struct metrics_source *from,
+    enum stats_scope scope, size_t n, fill_fn *fill)
 {
-	unsigned n = from->setup->service_count;
-	struct listener_stats *sums = xcalloc(n, sizeof *sums);
-	struct stats_item *items = xcalloc(n, sizeof *items);
+	static const size_t sizes[] = {
+		[STATS_WORKER] = sizeof(struct worker_stats),
+		[STATS_LISTENER] = sizeof(struct listener_stats),
+		[STATS_UPSTREAM] = sizeof(struct upstream_stats),
+		[STATS_SERVER] = sizeof(struct server_stats),
+	};
+	struct stats_item *items = calloc(n + 1, sizeof *items);
+	void *sums = calloc(n + 1, sizes[scope]);
 
-	for (unsigned i = 0; i < n; i++) {
-		const struct listener_state *s =
-		    from->setup->services[i].state;
-
-		for (unsigned w = 0; w < from->count; w++)
-			stats_merge(STATS_LISTENER, &sums[i], &s->stats[w]);
-		items[i] = (struct stats_item){ .name = s->name,
-		    .stats = &sums[i] };
-	}
-	stats_print(m, STATS_LISTENER, items, n);
+	if (items != NULL && sums != NULL) {
+		fill(items, sums, from);
+		stats_print(m, scope, items, n);
+	} else
+		m->failed = true;
 	free(items);
 	free(sums);
 }
 
 static void
-gather_upstreams(struct metrics *m, const struct metrics_source *from)
+fill_listeners(struct stats_item *items, void *sums,
+    const struct metrics_source *from)
 {
-	size_t n = from->setup->config->upstream_count;
-	struct upstream_stats *sums = xcalloc(n, sizeof *sums);
-	struct stats_item *items = xcalloc(n, sizeof *items);
+	struct listener_stats *sum = sums;
 
-	for (size_t i = 0; i < n; i++) {
+	for (unsigned i = 0; i < from->setup->service_count; i++) {
+		const struct listener_state *s =
+		    from->setup->services[i].state;
+
+		for (unsigned w = 0; w < from->count; w++)
+			stats_merge(STATS_LISTENER, &sum[i], &s->stats[w]);
+		items[i] = (struct stats_item){ .name = s->name,
+		    .stats = &sum[i] };
+	}
+}
+
+static void
+fill_upstreams(struct stats_item *items, void *sums,
+    const struct metrics_source *from)
+{
+	struct upstream_stats *sum = sums;
+
+	for (size_t i = 0; i < from->setup->config->upstream_count; i++) {
 		const struct upstream *u = from->setup->upstreams[i];
 
 		for (unsigned w = 0; w < from->count; w++)
-			stats_merge(STATS_UPSTREAM, &sums[i], &u->stats[w]);
+			stats_merge(STATS_UPSTREAM, &sum[i], &u->stats[w]);
 		items[i] = (struct stats_item){ .name = u->name,
-		    .stats = &sums[i] };
+		    .stats = &sum[i] };
 	}
-	stats_print(m, STATS_UPSTREAM, items, n);
-	free(items);
-	free(sums);
+}
+
+static void
+fill_server(struct stats_item *item, struct server_stats *sum,
+    const struct server *s, unsigned workers)
+{
+	for (unsigned w = 0; w < workers; w++)
+		stats_merge(STATS_SERVER, sum, &s->local[w].stats);
+	*item = (struct stats_item){ .name = s->upstream->name,
+	    .server = s->text, .stats = sum };
+}
+
+static void
+fill_servers(struct stats_item *items, void *sums,
+    const struct metrics_source *from)
+{
+	struct server_stats *sum = sums;
+
+	for (size_t i = 0; i < from->setup->config->upstream_count; i++) {
+		const struct upstream *u = from->setup->upstreams[i];
+
+		for (unsigned j = 0; j < u->count; j++)
+			fill_server(items++, sum++, &u->servers[j],
+			    from->count);
+	}
 }
 
 static size_t
@@ -93,35 +137,8 @@ count_servers(const struct setup *setup)
 }
 
 static void
-add_servers(struct stats_item *items, struct server_stats *sums,
-    const struct upstream *u, unsigned workers)
+gather_up(struct metrics *m, const struct setup *setup)
 {
-	for (unsigned i = 0; i < u->count; i++) {
-		for (unsigned w = 0; w < workers; w++)
-			stats_merge(STATS_SERVER, &sums[i],
-			    &u->servers[i].local[w].stats);
-		items[i] = (struct stats_item){ .name = u->name,
-		    .server = u->servers[i].text, .stats = &sums[i] };
-	}
-}
-
-static void
-gather_servers(struct metrics *m, const struct metrics_source *from)
-{
-	const struct setup *setup = from->setup;
-	size_t n = count_servers(setup), at = 0;
-	struct server_stats *sums = xcalloc(n, sizeof *sums);
-	struct stats_item *items = xcalloc(n, sizeof *items);
-
-	for (size_t i = 0; i < setup->config->upstream_count; i++) {
-		add_servers(items + at, sums + at, setup->upstreams[i],
-		    from->count);
-		at += setup->upstreams[i]->count;
-	}
-	stats_print(m, STATS_SERVER, items, n);
-	free(items);
-	free(sums);
-
 	metric_head(m, "server_up", METRIC_GAUGE,
 	    "Whether a server has an address and is used.");
 	for (size_t i = 0; i < setup->config->upstream_count; i++) {
@@ -445,11 +462,17 @@ gather_daemon(struct metrics *m, const struct metrics_source *from)
 void
 metrics_gather(struct metrics *m, const struct metrics_source *from)
 {
-	gather_listeners(m, from);
+	const struct setup *setup = from->setup;
+
+	gather_items(m, from, STATS_LISTENER, setup->service_count,
+	    fill_listeners);
 	gather_worker(m, from);
 	gather_limits(m, from);
-	gather_upstreams(m, from);
-	gather_servers(m, from);
+	gather_items(m, from, STATS_UPSTREAM, setup->config->upstream_count,
+	    fill_upstreams);
+	gather_items(m, from, STATS_SERVER, count_servers(setup),
+	    fill_servers);
+	gather_up(m, setup);
 	gather_resolvers(m, from);
 	gather_loops(m, from);
 	gather_daemon(m, from);

@@ -119,8 +119,9 @@ framing_of_response(const struct head *h, enum method to, struct framing *out)
 		return FAIL_RESPONSE_INVALID;
 	if (h->status == 304 || to == METHOD_HEAD)
 		out->has_length = cl != NULL;
-	else
-		out->kind = te != NULL ? FRAMING_CHUNKED :
-		    cl != NULL ? FRAMING_LENGTH : FRAMING_CLOSE;
+	else if (te != NULL || cl != NULL)
+		out->kind = te != NULL ? FRAMING_CHUNKED : FRAMING_LENGTH;
+	else if (h->status != 205)	/* RFC 9110, 15.3.6: it has none */
+		out->kind = FRAMING_CLOSE;
 	return FAIL_NONE;
 }

@@ -173,6 +173,9 @@ fields_of_request(const struct head *h, const struct forwarded *fwd)
 
 	if (!counts_forwards(h))
 		passes |= SET(FIELD_MAX_FORWARDS);
+	/* RFC 9110, 10.1.1: HTTP/1.0 expects nothing. */
+	if (h->minor == 0)
+		passes &= ~SET(FIELD_EXPECT);
 	if (fwd->client.len == 0)
 		passes |= SET(FIELD_X_FORWARDED_FOR);
 	if (fwd->client.len == 0 || fwd->trusted)

@@ -25,10 +25,14 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "net/clock.h"
+
 static_assert(sizeof(ev_io) <= sizeof(((struct watch *)NULL)->ev),
     "struct watch is too small for libev");
 static_assert(_Alignof(ev_io) <= _Alignof(struct watch),
     "struct watch is not aligned for libev");
+
+#define BLIND	(100 * NSEC_PER_MSEC)	/* later than that: see is_blind() */
 
 struct loop {
 	struct ev_loop		*ev;
@@ -56,6 +60,7 @@ struct loop {
 	struct mailbox		 box;
 	ev_async		 async;
 	atomic_bool		 stop;
+	bool			 blind;		/* timers were passed over */
 };
 
 /* The loop that this thread is in, for loop_post(). */
@@ -69,7 +74,6 @@ static void	on_io(struct ev_loop *ev, ev_io *io, int revents);
 static void	before_poll(struct ev_loop *ev);
 static void	after_poll(struct ev_loop *ev);
 static void	on_syserr(const char *what);
-static nsec_t	read_clock(clockid_t id);
 static void	read_wall(struct loop *loop);
 static void	start_watchers(struct loop *loop);
 
@@ -414,9 +418,23 @@ on_io(struct ev_loop *ev, ev_io *io, int revents)
 	w->fn(w, ready);
 }
 
+/*
+ * After a process was stopped, or a turn took long, what timers wait for may
+ * lie in the kernel unseen: descriptors come first, once.
+ */
+static bool
+is_blind(struct loop *loop)
+{
+	loop->blind = loop->late > BLIND && !loop->blind;
+	return loop->blind;
+}
+
 static void
 run_timers(struct loop *loop)
 {
+	if (is_blind(loop))
+		return;
+
 	unsigned fired = wheels_advance(loop->wheels, loop->now);
 
 	if (fired > 0)
@@ -562,15 +580,6 @@ after_poll(struct ev_loop *ev)
 }
 
 /* --- clocks and errors ------------------------------------------------- */
-
-static nsec_t
-read_clock(clockid_t id)
-{
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return (nsec_t)ts.tv_sec * NSEC_PER_SEC + (nsec_t)ts.tv_nsec;
-}
 
 /* May wrap, if the time of day is before the start: then so does the sum. */
 static void

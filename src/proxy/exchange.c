@@ -243,10 +243,7 @@ exchange_release_upstream(struct exchange *x)
 	resolve_cancel(&x->resolve);
 	dial_cancel(&x->dial);
 	if (x->conn != NULL) {
-		if (x->upstream_keep)
-			conn_give(&x->conn, x->upstream_keep_for);
-		else
-			conn_close(&x->conn);
+		conn_close(&x->conn);
 		x->upstream = NULL;
 	}
 	stream_close(&x->upstream);
@@ -338,7 +335,6 @@ enter_reply(struct exchange *x)
 
 	flow_stop(&x->up);
 	flow_stop(&x->down);
-	x->upstream_keep = false;
 	exchange_release_upstream(x);
 	admit_leave(x);
 

@@ -233,7 +233,11 @@ enum exchange_state exchange_failed(struct exchange *x, enum failure why);
 /* exchange_run(exchange_failed()): from an event. */
 void exchange_fail(struct exchange *x, enum failure why);
 
-/* Give back what was taken upstream: harmless when nothing is left. */
+/*
+ * Give back what was taken upstream: harmless when nothing is left.  A
+ * connection that is still there is closed; only whoever has read a response to
+ * its end may have given it to the pool before.
+ */
 void exchange_release_upstream(struct exchange *x);
 
 /* The client has sent FIN, and nothing that would be another request. */

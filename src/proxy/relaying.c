@@ -12,6 +12,7 @@
 #include "net/stream.h"
 #include "proxy/routing.h"
 #include "proxy/worker.h"
+#include "upstream/pool.h"
 
 static stream_write_fn		on_start_sent;
 static flow_bytes_fn		on_request_bytes;
@@ -379,6 +380,10 @@ start_body(struct exchange *x)
 enum exchange_state
 relay_enter(struct exchange *x)
 {
+	/* RFC 9112 section 6.1: HTTP/1.0 knows no chunks. */
+	if (x->framing.kind == FRAMING_CHUNKED && x->group != NULL &&
+	    x->group->is_old)
+		return exchange_failed(x, FAIL_LENGTH_REQUIRED);
 	x->head_sent = false;
 	x->request_done = false;
 	/* Only a connection that was used before can be found dead. */

@@ -97,6 +97,16 @@ client_wants_close(const struct exchange *x)
 }
 
 /*
+ * A client that speaks another protocol before it was agreed on: what it has
+ * sent is no request.
+ */
+static bool
+speaks_early(const struct exchange *x)
+{
+	return x->upgrades && *x->client->input(x->session) != NULL;
+}
+
+/*
  * How long the server keeps the connection, if it says so (Keep-Alive:
  * timeout=N); a second less, since its time began before ours.
  */
@@ -125,11 +135,16 @@ judge_upstream(struct exchange *x, const struct head *h)
 	bool framed = head_first(h, FIELD_CONTENT_LENGTH) != NULL ||
 	    head_first(h, FIELD_TRANSFER_ENCODING) != NULL;
 
-	/* A 204 that says how long it is may mean it, and send that later. */
+	/*
+	 * A 204 that says how long it is may mean it, and send that later; a
+	 * 205 that doesn't may send something.
+	 */
 	x->upstream_keep = !x->upgrades && x->request_done &&
 	    x->response_framing.kind != FRAMING_CLOSE && !h->close &&
 	    (h->minor >= 1 || h->keep_alive) &&
-	    !(h->status == 204 && framed);
+	    !(h->status == 204 && framed) && !(h->status == 205 && !framed);
+	if (x->group != NULL)
+		x->group->is_old = h->minor == 0;
 	x->upstream_keep_for = server_keeps_for(h);
 }
 
@@ -161,7 +176,7 @@ on_final(struct exchange *x, const struct head *h, struct out *o)
 	x->keeps = false;
 	buf_clear(&x->kept);
 	x->sent_framing = framing_for_client(x);
-	x->close = x->close || client_wants_close(x) ||
+	x->close = x->close || client_wants_close(x) || speaks_early(x) ||
 	    x->sent_framing.kind == FRAMING_CLOSE;
 	body_init(&x->response_body, &x->response_framing);
 	flow_set_source_timeout(&x->down, relay_time(x, FW_RESPONSE_SOURCE));
@@ -398,12 +413,18 @@ respond_on_bytes(struct flow *f, uint8_t *bytes, size_t n)
 
 /*
  * The client may be slow, but the server is free: its stream and permits go
- * back now.
+ * back now.  This is the only place from where a connection is used again.
  */
 void
 respond_on_source_done(struct flow *f)
 {
-	exchange_release_upstream(container_of(f, struct exchange, down));
+	struct exchange *x = container_of(f, struct exchange, down);
+
+	if (x->conn != NULL && x->upstream_keep) {
+		conn_give(&x->conn, x->upstream_keep_for);
+		x->upstream = NULL;
+	}
+	exchange_release_upstream(x);
 }
 
 void

@@ -49,6 +49,7 @@ struct pool_group {
 	nsec_t			 keep;		/* how long */
 	struct upstream_stats	*stats;		/* or NULL */
 	bool			 is_destination; /* made by the pool */
+	bool			 is_old;	/* spoke HTTP/1.0 last */
 };
 
 /*

@@ -1094,3 +1094,102 @@ def test_a_head_that_comes_in_pieces_is_one(gateway, upstream):
         c.send(head[100:])
         assert c.read_message().body == b"fine"
     assert len(requests) == 2
+
+
+# --- what is left of a response never reaches another ---
+
+def interrupted(wire):
+    """The first two bytes of a body, whose rest comes after a next request."""
+    while (m := wire.read_message()) is not None:
+        if m.target != "/cut":
+            wire.send(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nmine")
+            continue
+        rest = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"
+        wire.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\nab"
+                  % (2 + len(rest)))
+        if wire.read_message() is not None:
+            wire.send(rest)
+        return
+
+
+def cut_by_reset(client):
+    client.abort()
+
+
+def cut_by_time(client):
+    assert client.read_all() == b"ab"
+
+
+@pytest.mark.parametrize("cut, times", [
+    (cut_by_reset, ""),
+    (cut_by_time, "timeout_idle = 50ms"),
+    (cut_by_time, "timeout_total = 50ms"),
+])
+def test_a_connection_whose_response_was_cut_is_not_used_again(
+        gateway, upstream, cut, times):
+    server = upstream(interrupted)
+    daemon = gateway(server.port, times, rest="[penstock]\nworkers = 1\n")
+    a = Client(daemon.port)
+    a.ask("/cut")
+    a.read_until(b"\r\n\r\n")
+    cut(a)
+    a.close()
+    daemon.wait_metric("penstock_exchanges", 0)
+    with Client(daemon.port) as b:
+        assert b.request("/b").body == b"mine"
+    assert daemon.metric("penstock_pool_dialled_total") == 2
+
+
+@pytest.mark.parametrize("raw", [
+    b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\nx\r\n",
+    b"HTTP/1.1 204 No Content\r\nContent-Length: 3\r\n\r\n",
+    b"HTTP/1.1 205 Reset Content\r\n\r\n",
+])
+def test_a_connection_in_doubt_is_not_used_again(gateway, upstream, raw):
+    server = upstream(answering_with(raw, close=b"ab" in raw))
+    daemon = gateway(server.port, rest="[penstock]\nworkers = 1\n")
+    for n in 1, 2:
+        with Client(daemon.port) as c:
+            c.ask("/")
+            c.read_until(b"\r\n\r\n")
+        daemon.wait_metric("penstock_exchanges", 0)
+        assert daemon.metric("penstock_pool_dialled_total") == n
+
+
+def test_chunks_are_not_sent_to_a_server_of_http_1_0(gateway, upstream):
+    server = upstream(answering_with(
+        b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok"))
+    daemon = gateway(server.port, rest="[penstock]\nworkers = 1\n")
+    chunked = b"POST / HTTP/1.1\r\nHost: a\r\n" \
+              b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"
+    with Client(daemon.port) as c:
+        assert c.request("/").status == 200
+    with Client(daemon.port) as c:
+        c.send(chunked)
+        assert c.read_message().is_failure(411, "length_required")
+
+
+def test_what_comes_before_a_refused_upgrade_is_no_request(gateway, upstream):
+    requests = []
+    server = upstream(noting(requests))
+    daemon = gateway(server.port)
+    with Client(daemon.port) as c:
+        c.send(b"GET /up HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\n"
+               b"Upgrade: websocket\r\n\r\nGET /early HTTP/1.1\r\n"
+               b"Host: a\r\n\r\n")
+        m = c.read_message()
+        assert m.status == 200 and m.get("Connection") == "close"
+        assert c.read_all() == b""
+    assert [m.target for m in requests] == ["/up"]
+
+
+def test_a_client_of_http_1_0_expects_nothing(gateway, upstream):
+    requests = []
+    server = upstream(noting(requests))
+    daemon = gateway(server.port)
+    with Client(daemon.port) as c:
+        c.send(b"POST / HTTP/1.0\r\nContent-Length: 2\r\n"
+               b"Expect: 100-continue\r\n\r\nab")
+        assert c.read_message().status == 200
+    assert requests[0].get("Expect") is None

@@ -491,3 +491,31 @@ def test_a_killed_upstream_program_is_only_a_failed_upstream(
             wait_for(lambda: c.request("/").status == 200)
             program.kill()
         assert c.request("/").is_failure(502, "connect_refused")
+
+
+def test_what_came_while_the_process_stood_still_is_in_time(gateway, upstream):
+    """The time itself is what this is about, so it is let pass."""
+    go = threading.Event()
+
+    def behave(wire):
+        while wire.read_message() is not None:
+            go.wait(10)
+            wire.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    daemon = gateway(upstream(behave).port, """
+        timeout_response = 500ms
+        timeout_request_head = 500ms
+        """)
+    with Client(daemon.port) as asked, Client(daemon.port) as asking:
+        asked.ask("/")
+        asking.send(b"GET / HTTP/1.1\r\n")
+        daemon.wait_metric("penstock_exchanges", 1)
+        daemon.wait_metric("penstock_buffer_bytes", 2048)
+        daemon.process.send_signal(signal.SIGSTOP)
+        try:
+            go.set()
+            asking.send(b"Host: a\r\n\r\n")
+            time.sleep(1)
+        finally:
+            daemon.process.send_signal(signal.SIGCONT)
+        assert asked.read_message().status == 200
+        assert asking.read_message().status == 200

@@ -4,6 +4,8 @@
  */
 #include "proxy/access_log.h"
 
+#include <inttypes.h>
+
 #include "proxy/exchange.h"
 #include "proxy/worker.h"
 
@@ -59,11 +61,9 @@ server_text(const struct exchange *x, struct texts *t)
 static struct str
 id_text(const struct exchange *x, struct texts *t)
 {
-	struct out o;
-
-	out_init(&o, t->id, sizeof t->id);
-	out_hex(&o, x->id);
-	return out_text(&o);
+	/* All 16 digits, so that one is as long as another. */
+	snprintf(t->id, sizeof t->id, "%016" PRIx64, x->id);
+	return str_of(t->id);
 }
 
 static nsec_t

@@ -217,7 +217,7 @@ metric_real(struct metrics *m, const char *name,
 	else if (isinf(value))
 		out_put(&o, value > 0 ? "+Inf" : "-Inf");
 	else
-		out_printf(&o, "%.9g", value);
+		out_printf(&o, "%.15g", value);
 	add_name(m, name);
 	add_labels(m, labels, NULL);
 	end_line(m, &o);

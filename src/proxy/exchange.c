@@ -155,11 +155,30 @@ exchange_arm(struct exchange *x, nsec_t due)
 	x->client->arm(x->session, MIN(due, x->total_due));
 }
 
+/* Failures to connect are counted where the next server is tried. */
+static bool
+is_of_server(enum failure why)
+{
+	return why == FAIL_UPSTREAM_CLOSED || why == FAIL_UPSTREAM_STALLED ||
+	    why == FAIL_RESPONSE_TIMEOUT || why == FAIL_RESPONSE_INVALID ||
+	    why == FAIL_RESPONSE_TOO_LARGE || why == FAIL_UPGRADE_FAILED;
+}
+
+static void
+note(struct exchange *x, enum failure why)
+{
+	if (x->why != FAIL_NONE)
+		return;			/* the first cause is kept */
+	x->why = why;
+	if (x->server != NULL && is_of_server(why))
+		stat_increment(&server_local(x->server,
+		    x->worker->id)->stats.failures);
+}
+
 enum exchange_state
 exchange_failed(struct exchange *x, enum failure why)
 {
-	if (x->why == FAIL_NONE)
-		x->why = why;
+	note(x, why);
 	if (!x->begun && failure_row(x->why)->status != 0 &&
 	    x->service->conf->mode != MODE_TCP)
 		return XS_REPLY;

@@ -51,7 +51,9 @@ forwarded_of(struct exchange *x, char *text, size_t size)
 
 	if (x->service->conf->mode != MODE_GATEWAY)
 		return f;
-	f.client = str_of(addr_print_ip(x->from, text, size));
+	/* The path of a unix socket would be no address to anybody. */
+	f.client = x->from->family == ADDR_UNIX ? STR("unknown") :
+	    str_of(addr_print_ip(x->from, text, size));
 	f.host = x->host.text;
 	f.trusted = routing_is_trusted(x);
 	return f;

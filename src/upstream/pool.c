@@ -144,39 +144,48 @@ pool_group_done(struct pool *p, struct pool_group **group)
 
 /* --- a connection's states --------------------------------------------- */
 
+/* n more idle ones, or less: of an upstream, or of destinations. */
 static void
-enter_busy(struct conn *c)
+count_idle(struct conn *c, int n)
 {
 	struct pool_group *g = c->group;
 
+	g->idle_count += (unsigned)n;
+	stat_add(g->stats != NULL ? &g->stats->pool_idle :
+	    &c->pool->stats->destination_idle, (uint64_t)n);
+}
+
+static void
+count_busy(struct conn *c, int n)
+{
+	struct pool_group *g = c->group;
+
+	g->busy_count += (unsigned)n;
+	stat_add(g->stats != NULL ? &g->stats->pool_busy :
+	    &c->pool->stats->destination_busy, (uint64_t)n);
+}
+
+static void
+enter_busy(struct conn *c)
+{
 	if (c->idle) {
 		list_remove(&c->in_group);
 		list_remove(&c->by_age);
 		wheel_disarm(&c->expiry);
-		g->idle_count--;
-		if (g->stats != NULL)
-			stat_decrement(&g->stats->pool_idle);
+		count_idle(c, -1);
 	}
 	c->idle = false;
-	g->busy_count++;
-	if (g->stats != NULL)
-		stat_increment(&g->stats->pool_busy);
+	count_busy(c, 1);
 }
 
 static void
 enter_idle(struct conn *c, nsec_t keep)
 {
-	struct pool_group *g = c->group;
-
 	c->idle = true;
-	g->busy_count--;
-	g->idle_count++;
-	if (g->stats != NULL) {
-		stat_decrement(&g->stats->pool_busy);
-		stat_increment(&g->stats->pool_idle);
-	}
+	count_busy(c, -1);
+	count_idle(c, 1);
 	c->idle_since = loop_now(c->pool->loop);
-	list_add_first(&g->idle, &c->in_group);
+	list_add_first(&c->group->idle, &c->in_group);
 	list_add_last(&c->pool->by_age, &c->by_age);
 	stream_set_reader(c->stream, on_idle_event, c);
 	loop_arm(c->pool->loop, &c->expiry, keep);
@@ -191,9 +200,7 @@ leave(struct conn *c)
 
 	if (c->idle)
 		enter_busy(c);
-	g->busy_count--;
-	if (g->stats != NULL)
-		stat_decrement(&g->stats->pool_busy);
+	count_busy(c, -1);
 	loop_cancel(p->loop, &c->expiry);
 	stream_close(&c->stream);
 	slab_give(&p->conns, c);

@@ -34,6 +34,7 @@ GAUGES = (
     "penstock_sessions", "penstock_limit_in_use", "penstock_limit_waiting",
     "penstock_buffer_bytes", "penstock_timers", "penstock_pool_connections",
     "penstock_tunnels", "penstock_flows_paused",
+    "penstock_destination_connections",
 )
 
 # What a sanitizer says; nothing else of ours says it.

@@ -552,3 +552,15 @@ def test_a_request_that_was_here_before_is_refused(forward):
         assert m.is_failure(508, "loop_detected")
         m = c.request("http://127.0.0.1:1/", fields=["Via: 1.1 gatekeeper"])
         assert m.is_failure(502, "connect_refused")
+
+
+def test_connections_to_destinations_are_counted(forward, upstream):
+    go = threading.Event()
+    server = upstream(answering(think=lambda _: go.wait(10)))
+    daemon = forward()
+    with Client(daemon.port) as c:
+        c.ask(f"http://{server.server}/")
+        daemon.wait_metric("penstock_destination_connections", 1, state="busy")
+        go.set()
+        assert c.read_message().status == 200
+        daemon.wait_metric("penstock_destination_connections", 0, state="busy")

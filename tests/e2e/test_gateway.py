@@ -1193,3 +1193,15 @@ def test_a_client_of_http_1_0_expects_nothing(gateway, upstream):
                b"Expect: 100-continue\r\n\r\nab")
         assert c.read_message().status == 200
     assert requests[0].get("Expect") is None
+
+
+@pytest.mark.parametrize("raw, reason", [
+    (b"HTTP/1.1 20x OK\r\n\r\n", "response_invalid"),
+    (b"", "upstream_closed"),
+])
+def test_what_a_server_does_wrong_is_counted_as_its(
+        gateway, upstream, raw, reason):
+    daemon = gateway(upstream(answering_with(raw)).port)
+    with Client(daemon.port) as c:
+        assert c.request("/").is_failure(502, reason)
+    daemon.wait_metric("penstock_server_failures_total", 1)

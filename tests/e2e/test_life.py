@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The life of the process, and what operators read of it."""
 
+import itertools
 import json
 import os
 import re
@@ -11,7 +12,7 @@ import time
 
 import pytest
 
-from penstock import (Client, DEADLINE, TOP, answering, check_metrics,
+from penstock import (Client, DEADLINE, TOP, answering, check_metrics, curl,
                       free_port, wait_for)
 
 LOG = "[log]\naccess = {}/access.log"
@@ -469,13 +470,10 @@ def drain_under_load(gateway, nginx, folder, seconds):
     assert not any(line["cut"] for line in lines)
 
 
-def test_a_drain_under_load_cuts_no_response(gateway, nginx, tmp_path):
-    drain_under_load(gateway, nginx, tmp_path, 4)
-
-
-@pytest.mark.long
-def test_a_drain_after_more_load_cuts_no_response(gateway, nginx, tmp_path):
-    drain_under_load(gateway, nginx, tmp_path, 10)
+@pytest.mark.parametrize("seconds", [1, 10])
+def test_a_drain_under_load_cuts_no_response(
+        gateway, nginx, tmp_path, seconds):
+    drain_under_load(gateway, nginx, tmp_path, seconds)
 
 
 def test_a_killed_upstream_program_is_only_a_failed_upstream(
@@ -519,3 +517,18 @@ def test_what_came_while_the_process_stood_still_is_in_time(gateway, upstream):
             daemon.process.send_signal(signal.SIGCONT)
         assert asked.read_message().status == 200
         assert asking.read_message().status == 200
+
+
+def test_scripts_run_needs_nothing_but_itself():
+    """What the README begins with; this namespace has only loopback."""
+    with subprocess.Popen([str(TOP / "scripts" / "run")], text=True,
+                          stdout=subprocess.PIPE) as run:
+        try:
+            said = list(itertools.takewhile(
+                lambda line: "9480/metrics" not in line, run.stdout))
+            assert "penstock: proxy on 127.0.0.1:8080\n" in said
+            assert any("curl -x http://127.0.0.1:8080" in s for s in said)
+            assert curl("http://127.0.0.1:9480/healthz") == b"ok\n"
+        finally:
+            run.terminate()
+        assert run.wait(20) == 0

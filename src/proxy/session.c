@@ -26,6 +26,7 @@ enum { LINGER_BYTES = 1024 * 1024 };
 static stream_read_fn	on_readable;
 static stream_write_fn	on_flushed;
 static wheel_fn		on_late;
+static void		on_again(struct loop_again *a);
 static const struct client_ops ops;
 
 /* --- small things ------------------------------------------------------ */
@@ -68,6 +69,7 @@ close_session(struct session *s)
 	ASSERT(s->exchange == NULL);
 	leave_session_limits(s);
 	loop_cancel(w->loop, &s->timer);
+	list_remove(&s->again.link);
 	stream_close(&s->stream);
 	block_give(&w->blocks, &s->in);
 	list_remove(&s->link);
@@ -145,6 +147,7 @@ start_exchange(struct session *s, const struct head *head, enum failure why)
 		close_session(s);
 		return;
 	}
+	list_remove(&s->again.link);
 	s->state = SS_EXCHANGE;
 	s->exchange = x;
 	x->half_closed = s->ended;
@@ -426,13 +429,23 @@ next_request(struct session *s)
 		if (s->in->start == s->in->end)
 			block_give(&w->blocks, &s->in);
 	}
-	if (s->in != NULL) {
-		s->began = worker_now(w);
-		read_kept(s);
-	} else if (s->ended)
+	if (s->in != NULL)
+		loop_again(w->loop, &s->again);
+	else if (s->ended)
 		enter_linger(s);
 	else
 		wait_for_request(s);
+}
+
+/* One request that was read ahead a turn: others want theirs too. */
+static void
+on_again(struct loop_again *a)
+{
+	struct session *s = container_of(a, struct session, again);
+
+	list_remove(&a->link);
+	s->began = worker_now(s->worker);
+	read_kept(s);
 }
 
 static void
@@ -527,6 +540,8 @@ new_session(struct worker *w, struct service *service, int fd,
 	list_init(&s->link);
 	list_add_last(&w->open, &s->link);
 	wheel_timer_init(&s->timer, on_late);
+	list_init(&s->again.link);
+	s->again.fn = on_again;
 	scan_init(&s->scan, SCAN_REQUEST);
 	atomic_fetch_add(&service->state->sessions, 1);
 	stat_increment(&stats(s)->sessions);

@@ -40,6 +40,7 @@ struct session {
 	struct block		*in;		/* read, not used yet */
 	struct limit_pass	*passes;	/* or NULL */
 	struct wheel_timer	 timer;
+	struct loop_again	 again;		/* for what was read ahead */
 	struct addr		 client;
 	struct scan		 scan;		/* of what is in `in` */
 	uint8_t			 state;

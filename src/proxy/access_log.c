@@ -4,8 +4,6 @@
  */
 #include "proxy/access_log.h"
 
-#include <inttypes.h>
-
 #include "proxy/exchange.h"
 #include "proxy/worker.h"
 
@@ -13,7 +11,7 @@
 struct texts {
 	char	client[ADDR_TEXT];
 	char	server[ADDR_TEXT];
-	char	id[17];
+	char	id[16];
 };
 
 /* --- values ------------------------------------------------------------ */
@@ -62,8 +60,9 @@ static struct str
 id_text(const struct exchange *x, struct texts *t)
 {
 	/* All 16 digits, so that one is as long as another. */
-	snprintf(t->id, sizeof t->id, "%016" PRIx64, x->id);
-	return str_of(t->id);
+	for (unsigned i = 0; i < sizeof t->id; i++)
+		t->id[i] = "0123456789abcdef"[x->id >> (60 - 4 * i) & 15];
+	return str_make(t->id, sizeof t->id);
 }
 
 static nsec_t
@@ -144,13 +143,4 @@ access_log(struct exchange *x)
 		build(&o, x);
 	}
 	log_put(w->access_log, o.mem, out_len(&o));
-}
-
-void
-access_log_manual(FILE *out)
-{
-	fputs(".It Ic time\nWhen it was over, in seconds since 1970.\n", out);
-#define LOG_FIELD(name, TYPE, value, help) \
-	fputs(".It Ic " #name "\n" help "\n", out);
-#include "proxy/log_fields.def"
 }

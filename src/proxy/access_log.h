@@ -10,14 +10,9 @@
 #ifndef PENSTOCK_PROXY_ACCESS_LOG_H
 #define PENSTOCK_PROXY_ACCESS_LOG_H
 
-#include <stdio.h>
-
 struct exchange;
 
 /* Write the line of x; nothing when the access log is off. */
 void access_log(struct exchange *x);
-
-/* Write the fields' part of penstock(8), in mdoc. */
-void access_log_manual(FILE *out);
 
 #endif

@@ -50,27 +50,20 @@ static enter_fn		enter_reply, enter_over;
 #define enter_tunnel	tunnelling_enter
 
 static const struct {
-	const char	*name;
 	enter_fn	*enter;
 	unsigned	 next;		/* set of states */
 	enum failure	 late;		/* waits: what to fail with */
 } rows[XS_COUNT] = {
 #define WAITS(NAME, name, keyword, late, next) \
-	[XS_##NAME] = { #NAME, enter_##name, next, FAIL_##late },
+	[XS_##NAME] = { enter_##name, next, FAIL_##late },
 #define FLOWS(NAME, name, next) \
-	[XS_##NAME] = { #NAME, enter_##name, next, FAIL_NONE },
+	[XS_##NAME] = { enter_##name, next, FAIL_NONE },
 #define PASSES	FLOWS
 #include "proxy/exchange_states.def"
 };
 
 static mail_fn		on_over;
 static stream_write_fn	on_reply_sent;
-
-const char *
-exchange_state_name(enum exchange_state s)
-{
-	return rows[s].name;
-}
 
 /* --- beginning --------------------------------------------------------- */
 

@@ -217,8 +217,6 @@ void exchange_on_client_lost(struct exchange *x);
 /* The process stops: end it now, whatever that cuts off. */
 void exchange_stop(struct exchange *x, enum failure why);
 
-const char *exchange_state_name(enum exchange_state s);
-
 /* --- for the states' own files --- */
 
 /* Wait in this state until `due` at most, or `total`'s end. */

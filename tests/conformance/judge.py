@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Whether a run of a case is what the case says, and what h11 says."""
+
+import re
+
+import oracle
+from steps import mask
+
+
+class Run:
+    """What happened in one delivery of a case."""
+
+    def __init__(self, case, delivery, clients, services):
+        self.case = case
+        self.delivery = delivery
+        self.clients = clients          # players
+        self.services = services
+        self.kept = None                # the first client's probe
+        self.lines = []                 # of the log, a list for each client
+
+    def all_lines(self):
+        return [line for lines in self.lines for line in lines]
+
+
+def judge(run, reasons):
+    """What is wrong with a run, as lines of text; sets run.outcome.
+
+    reasons has the tokens of failures.def for each status.
+    """
+    wrong = [f"client {n}: {p.problem}" for n, p in enumerate(run.clients)
+             if p.problem]
+    wrong += [f"upstream {n}: {s.problem}"
+              for n, s in enumerate(run.services) if s.problem]
+    run.outcome = None
+    try:
+        sent_on, answers = _second_opinion(run)
+        run.outcome = _outcome(run, sent_on, answers)
+    except oracle.Objection as e:
+        return wrong + [str(e)]
+    wrong += _status(run, answers, reasons)
+    wrong += _end(run)
+    wrong += _bytes(run, sent_on, answers)
+    return wrong
+
+
+def _second_opinion(run):
+    """Requests that upstreams got, responses that each client got."""
+    if run.case.to.startswith("tcp"):
+        return [], [[] for _ in run.clients]
+    sent_on = [r for s in run.services for r in oracle.requests(s)[0]]
+    oracle.agree(sent_on, run.all_lines())
+    return sent_on, [oracle.responses(p, lines)[0]
+                     for p, lines in zip(run.clients, run.lines)]
+
+
+def _outcome(run, sent_on, answers):
+    """What may not differ between deliveries."""
+    return {
+        "end": run.kept if run.case.ends == "keep" else run.clients[0].end,
+        "upstream": [(r.start, r.fields, r.body, r.complete)
+                     for r in sent_on],
+        "responses": [[(a.status, _steady(a.fields), a.interim, a.body,
+                        a.trailers, a.complete) for a in some]
+                      for some in answers],
+        "reasons": [line.get("reason", "") for line in run.all_lines()],
+    }
+
+
+def _steady(fields):
+    return tuple(f for f in fields if f[0] != b"date")
+
+
+def _status(run, answers, reasons):
+    case, wrong = run.case, []
+    flat = [a for some in answers for a in some]
+    lines = [line for line in run.all_lines() if line["status"]]
+    if run.kept:
+        flat, lines = flat[:-1], lines[:-1]
+    status = tuple(a.status for a in flat)
+    if not case.to.startswith("tcp") and status != case.status:
+        wrong.append(f"status {status}, not {case.status}")
+    for a, line in zip(flat, lines):
+        wrong += _own(a, line, reasons)
+    last = run.all_lines()[-2 if run.kept else -1:][:1]
+    reason = last[0].get("reason", "") if last else ""
+    if case.reason is not None and reason != case.reason:
+        wrong.append(f"reason {reason!r} in the log, not {case.reason!r}")
+    return wrong
+
+
+def _own(a, line, reasons):
+    """An answer of our own says in every place the same, and why."""
+    said = re.search(rb'details="?([a-z_]+)', a.get(b"proxy-status"))
+    reason = line.get("reason", "")
+    if a.status != line["status"]:
+        return [f"status {a.status}, in the log {line['status']}"]
+    if said is None:
+        return []
+    if said[1].decode() != reason or reason not in reasons[a.status]:
+        return [f"{a.status} for {said[1]!r}, in the log {reason!r}"]
+    return []
+
+
+def _end(run):
+    ends, first = run.case.ends, run.clients[0]
+    if ends == "keep":
+        return [] if run.kept else [f"not kept: {first.end}"]
+    if ends == "close" and first.end != "fin":
+        return [f"no clean end but {first.end}"]
+    if ends == "reset" and first.end != "reset":
+        return [f"no reset but {first.end}"]
+    return []
+
+
+def _bytes(run, sent_on, answers):
+    case, wrong = run.case, []
+    starts = [r.start for r in sent_on]
+    if run.kept:
+        starts = [s for s in starts if b"/probe-" not in s]
+    if case.seen is not None and tuple(starts) != case.seen:
+        wrong.append(f"upstreams got {starts}, not {list(case.seen)}")
+    theirs = b"".join(bytes(s.received) for s in run.services)
+    ours = mask(run.clients[0].received)
+    for data, who, patterns, there in (
+            (theirs, "upstreams", case.has, True),
+            (theirs, "upstreams", case.lacks, False),
+            (ours, "the client", case.got, True),
+            (ours, "the client", case.got_not, False)):
+        for pattern in patterns:
+            if bool(re.search(pattern, data)) is not there:
+                wrong.append(f"{who} got {'no ' if there else ''}{pattern!r}: "
+                             f"{data[:1500]!r}")
+    if case.body is not None and (
+            not sent_on or sent_on[0].body != case.body):
+        wrong.append(f"the body of the first request is "
+                     f"{sent_on[0].body[:200] if sent_on else None!r}")
+    if case.text is not None and (
+            not answers[0] or answers[0][0].body != case.text):
+        wrong.append(f"the body of the first response is "
+                     f"{answers[0][0].body[:200] if answers[0] else None!r}")
+    return wrong

@@ -81,11 +81,18 @@ def _status(run, answers, reasons):
         wrong.append(f"status {status}, not {case.status}")
     for a, line in zip(flat, lines):
         wrong += _own(a, line, reasons)
-    last = run.all_lines()[-2 if run.kept else -1:][:1]
-    reason = last[0].get("reason", "") if last else ""
-    if case.reason is not None and reason != case.reason:
-        wrong.append(f"reason {reason!r} in the log, not {case.reason!r}")
-    return wrong
+    return wrong + _log(run)
+
+
+def _log(run):
+    """What the line of the last exchange, but for the probe's, must say."""
+    lines = run.all_lines()[-2 if run.kept else -1:][:1]
+    line = lines[0] if lines else {}
+    wanted = dict(run.case.log)
+    if run.case.reason is not None:
+        wanted["reason"] = run.case.reason or None
+    return [f"{field} {line.get(field)!r} in the log, not {value!r}"
+            for field, value in wanted.items() if line.get(field) != value]
 
 
 def _own(a, line, reasons):

@@ -38,6 +38,8 @@ class Case:
               "reset", "gone" (the client has left), "any"
     reason    token in the log for the last exchange; None: any that has the
               status of its response, and "" none
+    log       {field: value} that the same line of the log has; value None:
+              it lacks the field
     seen      start lines of all requests that upstreams have got, complete or
               not; None: any
     has       regular expressions that match what the upstreams got
@@ -55,6 +57,7 @@ class Case:
     status: tuple
     ends: str
     reason: str
+    log: dict
     seen: tuple
     has: tuple
     lacks: tuple
@@ -79,8 +82,8 @@ def _tuple(value):
 
 
 def case(row, name="", *, to="gateway", client=(), clients=None, upstream=(),
-         status=200, ends="keep", reason=None, seen=None, has=(), lacks=(),
-         got=(), got_not=(), body=None, text=None):
+         status=200, ends="keep", reason=None, log=None, seen=None, has=(),
+         lacks=(), got=(), got_not=(), body=None, text=None):
     """Add a case.
 
     client is the script of the only client: steps, or just bytes.  upstream
@@ -94,8 +97,9 @@ def case(row, name="", *, to="gateway", client=(), clients=None, upstream=(),
                for u in upstream]
     CASES.append(Case(
         str(row), name, to, tuple(_tuple(c) for c in clients),
-        tuple(scripts) or ((),), _tuple(status), ends, reason, _tuple(seen),
-        _tuple(has), _tuple(lacks), _tuple(got), _tuple(got_not), body, text))
+        tuple(scripts) or ((),), _tuple(status), ends, reason, log or {},
+        _tuple(seen), _tuple(has), _tuple(lacks), _tuple(got),
+        _tuple(got_not), body, text))
 
 
 def refused(row, name="", *, status=400, **more):

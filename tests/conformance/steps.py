@@ -7,6 +7,7 @@ A script is a list of steps, done in order on one connection:
     Until(mark)     read until the mark has come, after the last one waited for
     REQUEST         (upstream) read one whole request
     HEAD            (upstream) read the head of a request
+    Content(bytes)  (upstream) read on until its content ends with these
     Quiet(seconds)  fail if anything comes, or the end, within that time
     Mark(name)      lets all who Await(name) go on
     Await(name)     wait for that mark
@@ -49,6 +50,11 @@ REQUEST, HEAD, FIN, RST, CLOSE, EOF = Word
 @dataclasses.dataclass(frozen=True)
 class Until:
     mark: bytes
+
+
+@dataclasses.dataclass(frozen=True)
+class Content:
+    end: bytes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -205,8 +211,19 @@ class Service(Player):
         elif step is HEAD:
             if not self._next(whole=False):
                 raise Failed("no request came")
+        elif isinstance(step, Content):
+            self._content(step.end)
         else:
             super().do(step)
+
+    def _content(self, end):
+        """However it is framed: Until looks at chunks, this does not."""
+        content = bytearray()
+        while not content.endswith(end):
+            event = self._event()
+            if not isinstance(event, h11.Data):
+                raise Failed(f"the content ended after {_tail(content)}")
+            content += event.data
 
     def _event(self):
         """The next event of the parser; None at the end."""

@@ -21,6 +21,12 @@ class Run:
     def all_lines(self):
         return [line for lines in self.lines for line in lines]
 
+    def without_probe(self, of_clients):
+        """Of a list for each client, all but what the probe has added."""
+        first, *others = of_clients
+        return [one for some in (first[:-1] if self.kept else first, *others)
+                for one in some]
+
 
 def judge(run, reasons):
     """What is wrong with a run, as lines of text; sets run.outcome.
@@ -55,15 +61,18 @@ def _second_opinion(run):
 
 def _outcome(run, sent_on, answers):
     """What may not differ between deliveries."""
-    return {
-        "end": run.kept if run.case.ends == "keep" else run.clients[0].end,
+    outcome = {
         "upstream": [(r.start, r.fields, r.body, r.complete)
                      for r in sent_on],
-        "responses": [[(a.status, _steady(a.fields), a.interim, a.body,
-                        a.trailers, a.complete) for a in some]
-                      for some in answers],
         "reasons": [line.get("reason", "") for line in run.all_lines()],
     }
+    if not run.case.or_cut:
+        outcome["end"] = run.kept if run.case.ends == "keep" \
+            else run.clients[0].end
+        outcome["responses"] = [
+            [(a.status, _steady(a.fields), a.interim, a.body, a.trailers,
+              a.complete) for a in some] for some in answers]
+    return outcome
 
 
 def _steady(fields):
@@ -72,27 +81,31 @@ def _steady(fields):
 
 def _status(run, answers, reasons):
     case, wrong = run.case, []
-    flat = [a for some in answers for a in some]
-    lines = [line for line in run.all_lines() if line["status"]]
-    if run.kept:
-        flat, lines = flat[:-1], lines[:-1]
+    flat = run.without_probe(answers)
+    lines = run.without_probe(run.lines)
     status = tuple(a.status for a in flat)
+    if _is_cut(run, flat):
+        status = case.status
     if not case.to.startswith("tcp") and status != case.status:
         wrong.append(f"status {status}, not {case.status}")
-    for a, line in zip(flat, lines):
+    for a, line in zip(flat, (line for line in lines if line["status"])):
         wrong += _own(a, line, reasons)
-    return wrong + _log(run)
+    return wrong + _log(run, lines)
 
 
-def _log(run):
+def _log(run, lines):
     """What the line of the last exchange, but for the probe's, must say."""
-    lines = run.all_lines()[-2 if run.kept else -1:][:1]
-    line = lines[0] if lines else {}
+    line = lines[-1] if lines else {}
     wanted = dict(run.case.log)
     if run.case.reason is not None:
         wanted["reason"] = run.case.reason or None
     return [f"{field} {line.get(field)!r} in the log, not {value!r}"
             for field, value in wanted.items() if line.get(field) != value]
+
+
+def _is_cut(run, flat):
+    """Is the last answer a part, where the case allows that?"""
+    return run.case.or_cut and bool(flat) and not flat[-1].complete
 
 
 def _own(a, line, reasons):
@@ -101,6 +114,9 @@ def _own(a, line, reasons):
     reason = line.get("reason", "")
     if a.status != line["status"]:
         return [f"status {a.status}, in the log {line['status']}"]
+    if not a.complete and not reason and a.status != 101 and \
+            line.get("method") != "CONNECT":
+        return [f"a part of a response for {line['status']} in the log"]
     if said is None:
         return []
     if said[1].decode() != reason or reason not in reasons[a.status]:
@@ -110,6 +126,8 @@ def _own(a, line, reasons):
 
 def _end(run):
     ends, first = run.case.ends, run.clients[0]
+    if run.case.or_cut and not run.kept:
+        return [] if first.end != "open" else ["neither kept nor ended"]
     if ends == "keep":
         return [] if run.kept else [f"not kept: {first.end}"]
     if ends == "close" and first.end != "fin":
@@ -126,6 +144,9 @@ def _bytes(run, sent_on, answers):
         starts = [s for s in starts if b"/probe-" not in s]
     if case.seen is not None and tuple(starts) != case.seen:
         wrong.append(f"upstreams got {starts}, not {list(case.seen)}")
+    if case.connections not in (None, len(run.services)):
+        wrong.append(f"{len(run.services)} connections to upstreams, not "
+                     f"{case.connections}")
     theirs = b"".join(bytes(s.received) for s in run.services)
     ours = mask(run.clients[0].received)
     for data, who, patterns, there in (

@@ -6,7 +6,7 @@ The table itself is in rows_*.py; every case in it calls case().
 
 import dataclasses
 
-from steps import size_of
+from steps import REQUEST, size_of
 
 G = b"GET / HTTP/1.1\r\nHost: a\r\n"
 P = b"POST / HTTP/1.1\r\nHost: a\r\n"
@@ -48,23 +48,29 @@ class Case:
     got_not
     body      what the upstream got as the body of its first request
     text      the body of the first client's first response
+    connections  how many connections upstreams have taken, also for the
+              request that shows that the client's was kept; None: any
+    or_cut    what is bad in the response may come when it has begun: then
+              the client has a part of it, and sees that it is one
     """
     row: str
     name: str
-    to: str
     clients: tuple
-    upstream: tuple
-    status: tuple
-    ends: str
-    reason: str
-    log: dict
-    seen: tuple
-    has: tuple
-    lacks: tuple
-    got: tuple
-    got_not: tuple
-    body: bytes
-    text: bytes
+    upstream: tuple = ((),)
+    to: str = "gateway"
+    status: tuple = (200,)
+    ends: str = "keep"
+    reason: str = None
+    log: dict = dataclasses.field(default_factory=dict)
+    seen: tuple = None
+    has: tuple = ()
+    lacks: tuple = ()
+    got: tuple = ()
+    got_not: tuple = ()
+    body: bytes = None
+    text: bytes = None
+    connections: int = None
+    or_cut: bool = False
 
     @property
     def id(self):
@@ -75,31 +81,29 @@ class Case:
         return max(map(size_of, [*self.clients, *self.upstream])) > LARGE
 
 
+# Expectations that may be given as one value or as several.
+SEVERAL = ("status", "seen", "has", "lacks", "got", "got_not")
+
+
 def _tuple(value):
-    if value is None:
-        return None
     return tuple(value) if isinstance(value, (list, tuple)) else (value,)
 
 
-def case(row, name="", *, to="gateway", client=(), clients=None, upstream=(),
-         status=200, ends="keep", reason=None, log=None, seen=None, has=(),
-         lacks=(), got=(), got_not=(), body=None, text=None):
+def case(row, name="", *, client=(), clients=None, upstream=((),), **more):
     """Add a case.
 
     client is the script of the only client: steps, or just bytes.  upstream
     is a list of scripts, each steps or just bytes; bytes alone are sent when
-    a whole request has come.
+    a whole request has come.  The rest is as in Case.
     """
-    from steps import REQUEST
-    if clients is None:
-        clients = [client]
-    scripts = [(REQUEST, u) if isinstance(u, bytes) else tuple(u)
-               for u in upstream]
+    for name_ in SEVERAL:
+        if more.get(name_) is not None:
+            more[name_] = _tuple(more[name_])
     CASES.append(Case(
-        str(row), name, to, tuple(_tuple(c) for c in clients),
-        tuple(scripts) or ((),), _tuple(status), ends, reason, log or {},
-        _tuple(seen), _tuple(has), _tuple(lacks), _tuple(got),
-        _tuple(got_not), body, text))
+        str(row), name,
+        tuple(_tuple(c) for c in ([client] if clients is None else clients)),
+        tuple((REQUEST, u) if isinstance(u, bytes) else tuple(u)
+              for u in upstream) or ((),), **more))
 
 
 def refused(row, name="", *, status=400, **more):

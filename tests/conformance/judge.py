@@ -51,12 +51,26 @@ def judge(run, reasons):
 
 def _second_opinion(run):
     """Requests that upstreams got, responses that each client got."""
-    if run.case.to.startswith("tcp"):
-        return [], [[] for _ in run.clients]
-    sent_on = [r for s in run.services for r in oracle.requests(s)[0]]
-    oracle.agree(sent_on, run.all_lines())
-    return sent_on, [oracle.responses(p, lines)[0]
-                     for p, lines in zip(run.clients, run.lines)]
+    lines = run.all_lines()
+    is_tcp = run.case.to.startswith("tcp")
+    opaque = oracle.tunnels(lines)
+    theirs = [p.sent for p in run.clients]
+    ours = [s.sent for s in run.services]
+    sent_on, answers = [], []
+    for s in run.services:
+        tunnelled = s.received
+        if not is_tcp and s.address not in opaque:
+            found, tunnelled = oracle.requests(s)
+            sent_on += found
+        oracle.unbroken(tunnelled, theirs)
+    for p, some in zip(run.clients, run.lines):
+        found, tunnelled = ([], p.received) if is_tcp else \
+            oracle.responses(p, some)
+        answers.append(found)
+        oracle.unbroken(tunnelled, ours or [b""])
+    if not is_tcp:
+        oracle.agree(sent_on, lines)
+    return sent_on, answers
 
 
 def _outcome(run, sent_on, answers):

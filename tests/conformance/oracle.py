@@ -3,7 +3,8 @@
 
 Nothing here knows what a case expects.  What upstreams got must be requests,
 exactly those that the access log says were sent on; what clients got must be
-responses, one for each line of the log that has a status.
+responses, one for each line of the log that has a status.  What went through
+a tunnel must be what was sent into it.
 """
 
 import dataclasses
@@ -20,6 +21,7 @@ class Request:
     fields: tuple
     body: bytes = b""
     complete: bool = False
+    answered: bool = False      # before it was complete
 
     @property
     def start(self):
@@ -61,11 +63,13 @@ def requests(service):
                 found[-1].body += bytes(event.data)
             elif isinstance(event, h11.EndOfMessage):
                 found[-1].complete = True
-                if _switched(service, len(found)):
+                if _switched(service, found[-1]):
                     return found, parser.trailing_data[0]
                 _answered(parser)
             else:
                 break
+        if found:
+            found[-1].answered = bool(service.sent)
     except (h11.RemoteProtocolError, h11.LocalProtocolError) as e:
         raise Objection(f"an upstream got what h11 refuses: {e}: "
                         f"{bytes(service.received[:400])!r}")
@@ -75,9 +79,9 @@ def requests(service):
     return found, b""
 
 
-def _switched(service, n):
-    """Has the n-th request been answered with 101?"""
-    return n == service.received.lower().count(b"\r\nupgrade:") and \
+def _switched(service, request):
+    """Has this request been answered with 101?"""
+    return any(name == b"upgrade" for name, _ in request.fields) and \
         b"HTTP/1.1 101" in service.sent
 
 
@@ -153,13 +157,26 @@ def _response(parser, found):
                             f"{bytes(parser.trailing_data[0])[:400]!r}")
 
 
+def tunnels(lines):
+    """Addresses to which CONNECTs have led."""
+    return {line["server"] for line in lines if line.get("server") and
+            line.get("method") == "CONNECT"}
+
+
+def unbroken(got, sent):
+    """Is what came out of a tunnel what one of those has sent into it?"""
+    if not any(bytes(got) in bytes(s) for s in sent):
+        raise Objection(f"a tunnel gave what nobody sent: {got[:400]!r}")
+
+
 def agree(sent_on, lines):
     """Are these requests exactly those that the log claims?
 
     A line with a server claims a request that this server got, or two when it
     was tried again; with a reason, it may have got none.
     """
-    claimed = [line for line in lines if line.get("server")]
+    claimed = [line for line in lines if line.get("server") and
+               line.get("method") != "CONNECT"]
     least = sum(1 for line in claimed if not line.get("reason"))
     most = sum(1 + line.get("retries", 0) for line in claimed)
     if not least <= len(sent_on) <= most:
@@ -173,7 +190,7 @@ def agree(sent_on, lines):
                 line["method"].encode() == r.method and
                 _same_target(line["target"], r.target) for line in claimed):
             raise Objection(f"the log does not have {r.start!r}")
-    whole = sum(r.complete for r in sent_on)
+    whole = sum(r.complete or r.answered for r in sent_on)
     sure = sum(1 for line in claimed
                if not line.get("reason") and line["status"] < 400)
     if whole < sure:

@@ -198,6 +198,7 @@ class Service(Player):
 
     def __init__(self, s, marks):
         super().__init__(s, marks)
+        self.address = "%s:%d" % s.getsockname()[:2]
         self._fed = 0
         self._parser = h11.Connection(
             h11.SERVER, max_incomplete_event_size=1 << 21)

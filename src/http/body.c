@@ -203,7 +203,8 @@ take_content(struct body *b, uint8_t *at, size_t n, struct body_content *to)
 }
 
 static size_t
-take_trailers(struct body *b, const uint8_t *at, size_t n)
+take_trailers(struct body *b, const uint8_t *at, size_t n,
+    struct body_content *to)
 {
 	static const struct head_limits limits = {
 		.size = BODY_TRAILER,
@@ -222,7 +223,8 @@ take_trailers(struct body *b, const uint8_t *at, size_t n)
 		b->state = IS_BAD;
 		break;
 	}
-	return b->scan.at - was;
+	to->trailers = b->scan.at - was;
+	return to->trailers;
 }
 
 enum body_result
@@ -231,6 +233,7 @@ body_decode(struct body *b, uint8_t *bytes, size_t n, struct body_content *to)
 	size_t at = 0, took = 1;
 
 	to->count = 0;
+	to->trailers = 0;
 	while (at < n && took > 0 && b->state != IS_DONE &&
 	    b->state != IS_BAD) {
 		switch (b->state) {
@@ -241,7 +244,7 @@ body_decode(struct body *b, uint8_t *bytes, size_t n, struct body_content *to)
 			at += took;
 			break;
 		case IN_TRAILERS:
-			at += take_trailers(b, bytes + at, n - at);
+			at += take_trailers(b, bytes + at, n - at, to);
 			break;
 		default:
 			b->state = (uint8_t)in_frame(b, (char)bytes[at]);

@@ -54,12 +54,15 @@ struct body_content {
 	struct iovec	iov[BODY_SPANS];
 	int		count;
 	size_t		used;
+	size_t		trailers;	/* bytes of them at the end of used */
 };
 
 /*
  * Take content out of n bytes.  Points the pieces of *to at it (short ones are
- * moved together: the bytes may be changed).  Trailers are checked and
- * dropped.  A body that has no bytes is BODY_DONE at once, with used == 0.
+ * moved together: the bytes may be changed).  Trailers are checked, with the
+ * empty line after them, and are left where they are: for the caller to drop,
+ * or to put together and send on (trailers.h).  A body that has no bytes is
+ * BODY_DONE at once, with used == 0.
  */
 enum body_result body_decode(struct body *b, uint8_t *bytes, size_t n,
     struct body_content *to);
@@ -79,6 +82,7 @@ size_t body_chunk_line(char out[BODY_CHUNK_LINE], uint64_t n);
 
 /* What follows each chunk, and what ends the message. */
 #define BODY_CHUNK_END	"\r\n"
-#define BODY_LAST_CHUNK	"0\r\n\r\n"
+#define BODY_LAST_LINE	"0\r\n"	/* trailers and an empty line follow */
+#define BODY_LAST_CHUNK	BODY_LAST_LINE "\r\n"
 
 #endif

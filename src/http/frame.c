@@ -45,3 +45,11 @@ frame_content(struct frame *f, enum framing_kind kind,
 	if (chunked && last)
 		add(f, BODY_LAST_CHUNK, sizeof BODY_LAST_CHUNK - 1);
 }
+
+void
+frame_trailers(struct frame *f, struct str trailers)
+{
+	ASSERT(str_ends(trailers, STR("\r\n")));
+	add(f, BODY_LAST_LINE, sizeof BODY_LAST_LINE - 1);
+	add(f, trailers.at, trailers.len);
+}

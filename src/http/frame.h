@@ -3,7 +3,7 @@
  * frame.h - the pieces of one send: a head, and content framed for whoever it
  * goes to.
  *
- *	head | chunk line | content ... | CRLF | last chunk
+ *	head | chunk line | content ... | CRLF | last chunk | trailers
  *
  * Content is pointed at, not copied.
  *
@@ -16,7 +16,7 @@
 #include "http/body.h"
 
 struct frame {
-	struct iovec	iov[BODY_SPANS + 4];
+	struct iovec	iov[BODY_SPANS + 5];
 	int		count;
 	char		line[BODY_CHUNK_LINE];
 };
@@ -36,6 +36,12 @@ void frame_head(struct frame *f, struct str head);
  */
 void frame_content(struct frame *f, enum framing_kind kind,
     const struct iovec *iov, int n, bool last);
+
+/*
+ * The end of a chunked message whose content was not `last`: `trailers` are
+ * its field lines with the empty line after them.
+ */
+void frame_trailers(struct frame *f, struct str trailers);
 
 /* Bytes in n pieces. */
 size_t frame_bytes(const struct iovec *iov, int n);

@@ -52,8 +52,8 @@ enum scan_result scan_run(struct scan *s, const char *bytes, size_t n,
 
 /*
  * The same, given only the n bytes that follow those of the last call; how
- * many of them were used is what s->at grew by.  For trailers, of which
- * nothing is kept.
+ * many of them were used is what s->at grew by.  For trailers, which need not
+ * be kept to be checked.
  */
 enum scan_result scan_feed(struct scan *s, const char *bytes, size_t n,
     const struct head_limits *limits, enum failure *why);

@@ -15,6 +15,8 @@ struct decoded {
 	size_t		 used;
 	size_t		 len;
 	char		*content;	/* of ROOM bytes, the caller's */
+	size_t		 trailers;	/* bytes that were said to be */
+	char		 trailer[BODY_TRAILER];
 };
 
 static void
@@ -26,6 +28,15 @@ keep(struct decoded *d, const struct iovec *iov, int pieces)
 		memcpy(d->content + d->len, iov[i].iov_base, iov[i].iov_len);
 		d->len += iov[i].iov_len;
 	}
+}
+
+/* Trailers are the last of what was used. */
+static void
+keep_trailers(struct decoded *d, const uint8_t *end, size_t n)
+{
+	MUST(n <= sizeof d->trailer - d->trailers);
+	memcpy(d->trailer + d->trailers, end - n, n);
+	d->trailers += n;
 }
 
 /* One read of n bytes, in memory of just that size. */
@@ -41,6 +52,8 @@ decode_read(struct body *b, struct decoded *d, const char *at, size_t n)
 		d->result = body_decode(b, copy + done, n - done, &c);
 		keep(d, c.iov, c.count);
 		done += c.used;
+		MUST(c.trailers <= c.used);
+		keep_trailers(d, copy + done, c.trailers);
 		MUST(d->result != BODY_SPANS_FULL || c.count > 0);
 	} while (d->result == BODY_SPANS_FULL);
 	MUST(d->result != BODY_MORE || done == n);
@@ -54,7 +67,7 @@ decode(struct body *b, struct decoded *d, struct str in, enum delivery how)
 	size_t at = 0;
 
 	d->result = body_is_done(b) ? BODY_DONE : BODY_MORE;
-	d->used = d->len = 0;
+	d->used = d->len = d->trailers = 0;
 	while (at < in.len && d->result == BODY_MORE) {
 		size_t n = delivered(in, at, how);
 		decode_read(b, d, in.at + at, n);
@@ -81,6 +94,8 @@ decode_all(struct body *b, struct decoded *d, struct str in,
 			    STR_ARG(in));
 		MUST(o.used == d->used && o.len == d->len &&
 		    memcmp(o.content, d->content, d->len) == 0);
+		MUST(str_equal(str_make(o.trailer, o.trailers),
+		    str_make(d->trailer, d->trailers)));
 	}
 }
 
@@ -313,6 +328,25 @@ START_TEST(trailers_are_bounded)
 }
 END_TEST
 
+/* In all deliveries; of no other framing are there any. */
+START_TEST(trailers_are_given_as_they_came)
+{
+	struct decoded d = { .content = content };
+	struct framing f = { .kind = FRAMING_CLOSE };
+	struct body b;
+
+	decode_all(&b, &d, STR("2\r\nab\r\n0;x\r\nX: 1\r\nHost:\tb \r\n\r\n"
+	    "GET"), &chunked);
+	ck_assert_int_eq(d.result, BODY_DONE);
+	same_text(str_make(d.trailer, d.trailers),
+	    "X: 1\r\nHost:\tb \r\n\r\n");
+	decode_all(&b, &d, STR("2\r\nab\r\n" LAST), &chunked);
+	same_text(str_make(d.trailer, d.trailers), "\r\n");
+	decode_all(&b, &d, STR("2\r\nab\r\n" LAST), &f);
+	ck_assert_uint_eq(d.trailers, 0);
+}
+END_TEST
+
 /* Sizes around what is moved together, and more pieces than fit. */
 START_TEST(pieces_are_the_content_whatever_their_sizes)
 {
@@ -415,6 +449,7 @@ main(void)
 	tcase_add_test(t, a_body_may_last_until_the_connection_ends);
 	tcase_add_test(t, extensions_are_bounded);
 	tcase_add_test(t, trailers_are_bounded);
+	tcase_add_test(t, trailers_are_given_as_they_came);
 	tcase_add_loop_test(t, pieces_are_the_content_whatever_their_sizes, 0,
 	    8);
 	tcase_add_test(t, short_chunks_become_one_piece);

@@ -12,6 +12,7 @@
 
 #include "http/chars.h"
 #include "http/status.h"
+#include "http/trailers.h"
 
 enum goes { PASSES, HOP, FRAMING, OURS };
 
@@ -115,17 +116,13 @@ put_upgrade(struct out *o, const struct head *h)
 	return any;
 }
 
-static void
-put_connection(struct out *o, const char *option, bool upgrade)
+/* One more option of Connection; `any` if there was one before. */
+static bool
+put_option(struct out *o, bool any, const char *option)
 {
-	if (option == NULL && !upgrade)
-		return;
-	out_put(o, "Connection: ");
-	if (option != NULL)
-		out_put(o, option);
-	if (upgrade)
-		out_put(o, option != NULL ? ", Upgrade" : "Upgrade");
-	out_put(o, "\r\n");
+	out_put(o, any ? ", " : "Connection: ");
+	out_put(o, option);
+	return true;
 }
 
 /* All that the peers before us said, and then our client. */
@@ -184,6 +181,15 @@ fields_of_request(const struct head *h, const struct forwarded *fwd)
 	return passes;
 }
 
+/* Of the upstream, too? */
+static bool
+asks_for_trailers(const struct head *h)
+{
+	const struct field *f = head_first(h, FIELD_TE);
+
+	return f != NULL && f->named && trailers_wanted(h);
+}
+
 static void
 put_request_line(struct out *o, const struct head *h, const struct target *t)
 {
@@ -213,7 +219,17 @@ rewrite_request(struct out *o, const struct head *h,
 		out_put(o, "\r\n");
 	}
 	bool upgrade = r->upgrade && h->upgrade && put_upgrade(o, h);
-	put_connection(o, r->close ? "close" : NULL, upgrade);
+	bool any = false;
+	if (r->close)
+		any = put_option(o, any, "close");
+	if (upgrade)
+		any = put_option(o, any, "Upgrade");
+	if (asks_for_trailers(h)) {
+		any = put_option(o, any, "TE");
+		out_put(o, "\r\nTE: trailers");
+	}
+	if (any)
+		out_put(o, "\r\n");
 	put_framing(o, &r->framing);
 	out_put(o, "\r\n");
 }
@@ -250,15 +266,23 @@ rewrite_response(struct out *o, const struct head *h,
 {
 	put_status_line(o, h);
 	/* What is ours in requests means nothing in responses. */
-	put_fields(o, h, passing | ours);
+	put_fields(o, h, passing | ours |
+	    (r->trailers ? SET(FIELD_TRAILER) : 0));
 	if (h->status >= 200 && !passes_date(h))
 		put_field(o, STR("Date"), str_of(r->date));
 	put_via(o, h, r->via);
 
 	/* RFC 9110, 15.5.22: a 426 says to what. */
 	bool upgrade = (r->upgrade || h->status == 426) && put_upgrade(o, h);
-	put_connection(o, r->close ? "close" : r->keep_alive ? "keep-alive" :
-	    NULL, upgrade);
+	bool any = false;
+	if (r->close)
+		any = put_option(o, any, "close");
+	else if (r->keep_alive)
+		any = put_option(o, any, "keep-alive");
+	if (upgrade)
+		any = put_option(o, any, "Upgrade");
+	if (any)
+		out_put(o, "\r\n");
 	put_framing(o, &r->framing);
 	out_put(o, "\r\n");
 }

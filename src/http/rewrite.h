@@ -12,6 +12,12 @@
  * appended to its list, -Proto and -Host stay where given, Forwarded passes.
  * From others the three are replaced, and Forwarded is dropped.
  *
+ * TE says what its sender takes, so ours is not the client's: it is "trailers"
+ * and nothing else, where the client asks for those (trailers.h) and has named
+ * TE in its Connection as RFC 9110 section 10.1.4 demands.  A TE that is not
+ * named may have come from farther away than our client, and is not believed
+ * that far.
+ *
  * Threads:  any; pure functions over the caller's memory.
  * Errors:   an `out` that overflowed (str.h) is the only one.
  */
@@ -49,6 +55,7 @@ struct response_rewrite {
 	bool			 close;		/* say Connection: close */
 	bool			 keep_alive;	/* say so, to HTTP/1.0 */
 	bool			 upgrade;	/* pass it on, as 426 does */
+	bool			 trailers;	/* go on, and Trailer so too */
 	const char		*date;		/* added if missing */
 };
 

@@ -158,13 +158,15 @@ struct exchange {
 	bool			 keeps;		/* it is all there so far */
 	bool			 head_sent;	/* of the request */
 	bool			 request_done;	/* all read and sent on */
-	struct block		*in;		/* part of a response's head */
-	struct scan		 scan;		/* of it */
+	struct block		*in;		/* part of head or trailers */
+	uint32_t		 named;		/* bytes in front of those */
+	struct scan		 scan;		/* of the head */
 	struct framing		 response_framing; /* as received */
 	struct framing		 sent_framing;	/* as sent on */
 	struct body		 response_body;
 	int			 response_status; /* of the final head */
 	bool			 has_response;	/* that has come */
+	bool			 trailers;	/* of it go on */
 	bool			 begun;		/* its first byte went out */
 	bool			 upstream_keep;	/* may be used again */
 	nsec_t			 upstream_keep_for;

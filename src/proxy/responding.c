@@ -5,12 +5,17 @@
  * A response's head is read where it lies in scratch; only one that comes in
  * pieces is put together in a block.  Interim responses pass until the final
  * one, whose head is rebuilt and goes out with the first of the body.
+ *
+ * Trailers that go on are sent when all of them are known to be good: until
+ * then, those that come in pieces are put together in the same block, behind
+ * what the head's Connection names, since that takes trailers away too.
  */
 #include <errno.h>
 
 #include "http/frame.h"
 #include "http/parse.h"
 #include "http/rewrite.h"
+#include "http/trailers.h"
 #include "net/stream.h"
 #include "proxy/connecting.h"
 #include "proxy/relaying.h"
@@ -159,6 +164,32 @@ count_response(struct exchange *x)
 		    x->times.responded - asked);
 }
 
+/* Whoever asks for trailers speaks HTTP/1.1, so chunks go on as chunks. */
+static bool
+forwards_trailers(const struct exchange *x)
+{
+	return x->response_framing.kind == FRAMING_CHUNKED &&
+	    trailers_wanted(&x->request);
+}
+
+/* Note what the head's Connection names, for later; false without memory. */
+static bool
+keep_named(struct exchange *x, const struct head *h)
+{
+	struct blocks *blocks = &x->worker->blocks;
+	const struct field *f = head_first(h, FIELD_CONNECTION);
+
+	for (; f != NULL; f = head_next(h, f)) {
+		struct str value = field_value(h, f);
+		if (!block_keep(blocks, &x->in, value.at, value.len,
+		    BLOCK_PERMIT) ||
+		    !block_keep(blocks, &x->in, ",", 1, BLOCK_PERMIT))
+			return false;
+		x->named = x->in->end - x->in->start;
+	}
+	return true;
+}
+
 /* Decide everything that follows from the head, and build ours. */
 static void
 on_final(struct exchange *x, const struct head *h, struct out *o)
@@ -176,12 +207,14 @@ on_final(struct exchange *x, const struct head *h, struct out *o)
 	x->keeps = false;
 	buf_clear(&x->kept);
 	x->sent_framing = framing_for_client(x);
+	x->trailers = forwards_trailers(x);
 	x->close = x->close || client_wants_close(x) || speaks_early(x) ||
 	    x->sent_framing.kind == FRAMING_CLOSE;
 	body_init(&x->response_body, &x->response_framing);
 	flow_set_source_timeout(&x->down, relay_time(x, FW_RESPONSE_SOURCE));
 
 	r.framing = x->sent_framing;
+	r.trailers = x->trailers;
 	r.close = x->close;
 	r.keep_alive = !x->close && x->request.minor == 0;
 	rewrite_response(o, h, &r);
@@ -269,6 +302,32 @@ on_switch(struct exchange *x, const struct head *h, uint8_t *rest, size_t n)
 
 /* --- the body ---------------------------------------------------------- */
 
+/*
+ * More of the trailers that go on, which are sent if these are the last.  False
+ * without memory.
+ */
+static bool
+add_trailers(struct exchange *x, struct frame *f, struct iovec trailers,
+    bool last)
+{
+	char *lines = trailers.iov_base;
+	size_t n = trailers.iov_len;
+
+	if (n < x->response_body.scan.at || !last) {
+		if (!block_keep(&x->worker->blocks, &x->in, lines, n,
+		    BLOCK_PERMIT))
+			return false;
+		lines = (char *)x->in->data + x->in->start + x->named;
+		n = x->response_body.scan.at;
+	}
+	struct str named = x->named == 0 ? STR("") :
+	    str_make(x->in->data + x->in->start, x->named);
+	if (last)
+		frame_trailers(f, str_make(lines,
+		    trailers_filter(lines, n, named)));
+	return true;
+}
+
 /* Content goes on, after the head if there is one to be sent. */
 static enum flow_step
 relay_body(struct exchange *x, struct str head, uint8_t *bytes, size_t n)
@@ -284,7 +343,12 @@ relay_body(struct exchange *x, struct str head, uint8_t *bytes, size_t n)
 		if (r == BODY_BAD)
 			return fail_gone(x, FAIL_RESPONSE_INVALID);
 		frame_content(&f, x->sent_framing.kind, c.iov, c.count,
-		    r == BODY_DONE);
+		    r == BODY_DONE && !x->trailers);
+		struct iovec trailers = { bytes + c.used - c.trailers,
+		    c.trailers };
+		if (x->trailers && c.trailers > 0 &&
+		    !add_trailers(x, &f, trailers, r == BODY_DONE))
+			return fail_gone(x, FAIL_MEMORY);
 		x->bytes_out += frame_bytes(c.iov, c.count);
 		if (f.count > 0 && !flow_send(&x->down, f.iov, f.count))
 			return FLOW_MORE;	/* respond_on_ended comes */
@@ -327,6 +391,8 @@ on_head(struct exchange *x, struct str bytes, uint8_t *rest, size_t n)
 	on_final(x, &h, &o);
 	if (out_is_full(&o))
 		return fail_gone(x, FAIL_RESPONSE_TOO_LARGE);
+	if (x->trailers && !keep_named(x, &h))
+		return fail_gone(x, FAIL_MEMORY);
 	return relay_body(x, out_text(&o), rest, n);
 }
 

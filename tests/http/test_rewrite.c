@@ -84,6 +84,19 @@ static const struct request_case requests[] = {
 	    TO VIA END, { 0 } },
 	{ 1, GET "Connection: Connection\r\nConnection: x\r\n\r\n",
 	    TO VIA END, { 0 } },
+	{ 192, GET "X: y\r\nTE: trailers\r\nConnection: TE\r\n\r\n",
+	    TO "X: y\r\n" VIA "Connection: TE\r\nTE: trailers\r\n\r\n", { 0 } },
+	{ 192, GET "TE: gzip;q=0.5, Trailers\r\nConnection: close, te\r\n\r\n",
+	    TO VIA "Connection: close, TE\r\nTE: trailers\r\n\r\n",
+	    { .close = true } },
+	{ 192, GET "TE: gzip\r\nTE: trailers\r\nConnection: te, upgrade\r\n"
+	    "Upgrade: websocket\r\n\r\n", TO VIA "Upgrade: websocket\r\n"
+	    "Connection: Upgrade, TE\r\nTE: trailers\r\n\r\n",
+	    { .upgrade = true } },
+	{ 192, "GET / HTTP/1.0\r\nHost: a\r\nTE: trailers\r\n"
+	    "Connection: TE\r\n\r\n", TO "Via: 1.0 us\r\n\r\n", { 0 } },
+	{ 193, GET "TE: chunked, trailers;q=0.5\r\nConnection: TE\r\n\r\n",
+	    TO VIA END, { 0 } },
 	{ 195, GET "Via: 1.0 fred\r\nA: 1\r\nVia: 1.1 b (c, d)\r\n\r\n",
 	    TO "Via: 1.0 fred\r\nA: 1\r\nVia: 1.1 b (c, d)\r\n" VIA END,
 	    { 0 } },
@@ -225,6 +238,13 @@ static const struct response_case responses[] = {
 	    DATE END, OK DATE VIA "Connection: close\r\n"
 	    "Transfer-Encoding: chunked\r\n\r\n",
 	    { .close = true, .keep_alive = true } },
+	{ 267, METHOD_GET, OK "Transfer-Encoding: chunked\r\nTrailer: x\r\n"
+	    DATE "Trailer: y, z\r\n\r\n", OK "Trailer: x\r\n" DATE
+	    "Trailer: y, z\r\n" VIA "Transfer-Encoding: chunked\r\n\r\n",
+	    { .trailers = true } },
+	{ 267, METHOD_GET, OK "Transfer-Encoding: chunked\r\nTrailer: x\r\n"
+	    DATE "Connection: trailer\r\n\r\n", OK DATE VIA
+	    "Transfer-Encoding: chunked\r\n\r\n", { .trailers = true } },
 	{ 228, METHOD_GET, "HTTP/1.1 101 S\r\nUpgrade: websocket\r\n"
 	    "Connection: upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n",
 	    "HTTP/1.1 101 S\r\nSec-WebSocket-Accept: x\r\n" VIA

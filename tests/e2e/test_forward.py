@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from penstock import (Client, PRIVATE, PUBLIC, answering, curl, free_port,
-                      run_penstock, tidy)
+                      run_penstock, tidy, wait_for)
 
 
 def read_and_note(requests):
@@ -182,7 +182,7 @@ def test_a_server_may_end_its_half_first(forward, upstream):
         assert c.read_all() == b"banner"
         c.send(b"still here")
     daemon.wait_metric("penstock_tunnels", 0)
-    assert got == [b"still here"]
+    assert wait_for(lambda: got) == [b"still here"]
 
 
 def test_a_reset_by_the_client_reaches_the_server(forward, upstream):

@@ -37,7 +37,7 @@ as_root()
 # Some packages bring services.  Only their programs are wanted: nothing may
 # be started now, nor at the next boot.
 POLICY=/usr/sbin/policy-rc.d
-SERVICES="nginx prometheus prometheus-node-exporter"
+SERVICES="nginx prometheus prometheus-node-exporter lighttpd"
 
 hold_services()
 {

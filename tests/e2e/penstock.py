@@ -297,20 +297,20 @@ class Nginx:
     """A real server: plain HTTP on `port`, TLS on `tls_port`.
 
     Files below `root` are served; what is sent to /discard is read whole and
-    answered with 204; `more` goes into the server block.
+    answered with 204; `more` goes into the server block, `http` around it.
     """
 
-    def __init__(self, folder, more=""):
+    def __init__(self, folder, more="", http=""):
         self.folder = pathlib.Path(folder)
         self.root = self.folder / "root"
         self.root.mkdir(parents=True)
         self.port, self.tls_port = free_port(), free_port()
         self.certificate = make_certificate(self.folder)
         (self.root / "index.html").write_text("hello from nginx\n")
-        (self.folder / "nginx.conf").write_text(self._config(more))
+        (self.folder / "nginx.conf").write_text(self._config(more, http))
         self.process = None
 
-    def _config(self, more):
+    def _config(self, more, http):
         user = "user root root;" if os.getuid() == 0 else ""
         temp = "\n".join(
             f"{kind}_temp_path {self.folder}/{kind};" for kind in
@@ -331,6 +331,7 @@ class Nginx:
                 keepalive_requests 1000000;
                 default_type application/octet-stream;
                 {temp}
+                {http}
                 server {{
                     listen 127.0.0.1:{self.port} backlog=4096;
                     listen 127.0.0.1:{self.tls_port} ssl;

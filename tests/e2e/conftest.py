@@ -84,7 +84,7 @@ def penstock(tmp_path):
 POOL_IDLE = "pool_idle = 200ms"
 
 
-def _start(penstock, mode, lines, rest):
+def _start(penstock, mode, lines, rest, **more):
     port = free_port()
     daemon = penstock(f"""
         [listener {mode}]
@@ -92,7 +92,7 @@ def _start(penstock, mode, lines, rest):
         bind = 127.0.0.1:{port}
         {lines}
         {rest}
-        """)
+        """, **more)
     daemon.port = port
     return daemon
 
@@ -123,11 +123,11 @@ def gateway(penstock):
     """gateway(servers, lines, up, rest): a daemon with a gateway on its .port.
 
     servers: of upstream `up`, where everything goes; lines: more for the
-    listener; up: more for the upstream; rest: more sections.
+    listener; up: more for the upstream; rest: more sections; more: for Daemon.
     """
-    def start(servers, lines="", up="", rest=""):
+    def start(servers, lines="", up="", rest="", **more):
         return _start(penstock, "gateway", f"upstream = up\n{lines}",
-                      f"{_upstream(servers, up)}\n{rest}")
+                      f"{_upstream(servers, up)}\n{rest}", **more)
     return start
 
 

@@ -14,7 +14,7 @@ import signal
 import socket
 import subprocess
 
-from penstock import DEADLINE, free_port, wait_for
+from penstock import DEADLINE, Nginx, free_port, wait_for
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent / "node"
 
@@ -141,6 +141,20 @@ class Lighttpd(Program):
         return request_lines(self.access)
 
 
+class LoggingNginx(Nginx):
+    """nginx with a line of each request; `more` is of its server block."""
+
+    def __init__(self, folder, more):
+        self.access = pathlib.Path(folder) / "access.log"
+        super().__init__(
+            folder, f"access_log {self.access} line;\n{more}",
+            "log_format line escape=none '$request';")
+
+    def asked(self):
+        """The requests it has logged: (method, target) of each."""
+        return request_lines(self.access)
+
+
 def request_lines(path):
     """(method, target) of each request line of a file."""
     lines = path.read_text(encoding="latin-1").splitlines()
@@ -243,6 +257,11 @@ class Book:
         text = self.path.read_text(encoding="utf-8")
         whole = text[:text.rfind("\n") + 1]
         return [json.loads(line) for line in whole.splitlines()]
+
+    def wait(self, n):
+        """The entries, once there are n."""
+        return wait_for(lambda: (e := self.entries()) and len(e) >= n and e,
+                        what=lambda: f"{n} entries: {self.statuses()}")
 
     def statuses(self):
         return collections.Counter(e["status"] for e in self.entries())

@@ -177,6 +177,35 @@ def test_curl_asks_for_heads_and_ranges(road, nginx, kind):
     r.agrees(4, s200=3, s206=2)
 
 
+def trailing(wire):
+    """A behaviour: two chunks and trailers to every request."""
+    while wire.read_message() is not None:
+        wire.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
+                  b"Trailer: X-Sum\r\n\r\n3\r\nabc\r\n2\r\nde\r\n"
+                  b"0\r\nX-Sum: 5\r\nContent-Length: 9\r\n\r\n")
+
+
+@pytest.mark.parametrize("kind", ROADS)
+def test_curl_gets_the_trailers_that_it_asks_for(
+        road, upstream, kind, tmp_path):
+    r = road(kind, upstream(trailing).port)
+    heads = []
+    for asking in ([], ["-H", "TE: trailers", "-H", "Connection: TE"]):
+        # What follows the content comes last among the fields.
+        head = tmp_path / "head"
+        assert r.curl("-D", head, *asking, f"{r.url}/") == b"abcde"
+        heads.append(head.read_bytes())
+    without, trailed = heads
+    assert trailed.endswith(b"\r\n\r\nX-Sum: 5\r\n" + (
+        b"Content-Length: 9\r\n" if kind == "connect" else b""))
+    assert b"Trailer: X-Sum\r\n" in trailed
+    if kind == "connect":
+        assert without == trailed
+    else:
+        assert b"X-Sum" not in without and without.endswith(b"\r\n\r\n")
+    r.agrees(2, s200=2)
+
+
 # --- wget ---
 
 def wget(road, *arguments):
@@ -285,6 +314,20 @@ def test_http_of_node(road, program, tmp_path, kind):
     assert client("upgrade") == {"requests": 1}
     assert len(node.asked()) == 111
     r.agrees(111, s200=110, s101=1)
+
+
+@pytest.mark.parametrize("kind", ROADS)
+def test_node_gets_the_trailers_that_it_asks_for(
+        road, program, tmp_path, kind):
+    node = program(Node(tmp_path / "node", "origin.js"))
+    r = road(kind, node.port)
+    got = run_node("client.js", "trailers", kind, r.port, node.port)["got"]
+    if kind == "connect":
+        assert got == [{"x-sum": "50000", "x-got": '{"x-mine":"1"}'}] * 2
+    else:
+        # Its own have not reached the server.
+        assert got == [{}, {"x-sum": "50000", "x-got": "{}"}]
+    r.agrees(2, s200=2)
 
 
 @pytest.mark.parametrize("kind", ROADS)

@@ -13,10 +13,10 @@ const [what, kind, port, origin] = process.argv.slice(2);
 const road = makeRoad(kind, Number(port), Number(origin));
 
 // Send a request; give(request) sends its body.  The answer must be echo's.
-function ask(method, token, agent, body, give, fields) {
+function ask(method, token, agent, body, give, fields, path = '') {
     return new Promise((resolve, reject) => {
         const request = road.request({
-            path: `/${token}`, method, agent,
+            path: `/${path}${token}`, method, agent,
             headers: { 'X-Token': token, ...fields },
         });
 
@@ -34,7 +34,7 @@ function ask(method, token, agent, body, give, fields) {
                 assert.strictEqual(response.headers['x-token'], token);
                 assert(content.equals(method === 'HEAD' ? Buffer.alloc(0) :
                     Buffer.concat([Buffer.from(line), body])), token);
-                resolve();
+                resolve(response);
             });
         });
         give(request);
@@ -102,6 +102,26 @@ async function expect() {
     return { requests: 5, continued };
 }
 
+// Trailers come to who asks for them, and go nowhere.
+async function trailers() {
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    const got = [];
+
+    for (const fields of [{}, { 'TE': 'trailers', 'Connection': 'TE' }]) {
+        const body = crypto.randomBytes(50000);
+        const response = await ask('POST', 'n', agent, body, (request) => {
+            request.write(body.subarray(0, 20000));
+            request.addTrailers({ 'X-Mine': '1' });
+            request.end(body.subarray(20000));
+        }, { 'Transfer-Encoding': 'chunked', 'Trailer': 'X-Mine', ...fields },
+        'trailers/');
+
+        got.push(response.trailers);
+    }
+    agent.destroy();
+    return { got };
+}
+
 // What is written after an upgrade comes back, all of it, up to the end.
 function upgrade() {
     return new Promise((resolve, reject) => {
@@ -130,7 +150,7 @@ function upgrade() {
     });
 }
 
-({ keepalive, chunked, expect, upgrade })[what]().then((result) => {
+({ keepalive, chunked, expect, upgrade, trailers })[what]().then((result) => {
     console.log(JSON.stringify(result));
 }, (error) => {
     console.error(error);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // origin.js PORT: Node's http server.  It answers with what the request was,
 // as echo of servers.py does, and prints a line [method, target] for each;
-// what is sent after an upgrade to "echo" comes back.
+// what is sent after an upgrade to "echo" comes back.  What is asked for below
+// /trailers/ is answered in chunks, with X-Sum: LENGTH and trailers that the
+// client sent as the last fields.
 'use strict';
 
 const fs = require('fs');
@@ -17,12 +19,21 @@ const server = http.createServer((request, response) => {
         const token = request.headers['x-token'] || '-';
         const line = `${request.method} ${token} ${body.length}\n`;
 
+        const trailed = request.url.startsWith('/trailers/');
+
         response.writeHead(200, {
             'X-Token': token,
             'Content-Type': 'application/octet-stream',
-            'Content-Length': line.length + body.length,
+            ...(trailed ? { 'Trailer': 'X-Sum, X-Got' } :
+                { 'Content-Length': line.length + body.length }),
         });
-        response.end(Buffer.concat([Buffer.from(line), body]));
+        response.write(line);
+        if (trailed)
+            response.addTrailers({
+                'X-Sum': body.length,
+                'X-Got': JSON.stringify(request.trailers),
+            });
+        response.end(body);
     });
 });
 

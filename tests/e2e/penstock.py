@@ -125,6 +125,17 @@ def parse_metrics(text):
     return samples
 
 
+def trickling(shim, path):
+    """The environment of a Daemon that reads in pieces; see trickle.c.
+
+    shim: the library; path: the file that says how large they are.
+    """
+    # AddressSanitizer insists on being the first library; it need not be.
+    asan = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+    return {"LD_PRELOAD": str(shim), "TRICKLE_FILE": str(path),
+            "ASAN_OPTIONS": asan}
+
+
 def tidy(config):
     """A configuration without the indentation that it has in a test."""
     return "".join(line.strip() + "\n" for line in config.splitlines())

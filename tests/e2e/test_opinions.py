@@ -11,7 +11,6 @@ import collections
 import dataclasses
 import itertools
 import mmap
-import os
 import pathlib
 import random
 import re
@@ -19,7 +18,7 @@ import struct
 
 import pytest
 
-from penstock import Client, PROGRAM
+from penstock import Client, PROGRAM, trickling
 from servers import (Apache, Book, Lighttpd, LoggingNginx, Node, echo,
                      said_of)
 
@@ -276,11 +275,7 @@ class Pieces:
         path.write_bytes(bytes(4))
         with open(path, "r+b") as f:
             self._map = mmap.mmap(f.fileno(), 4)
-        # AddressSanitizer wants to be the first library, but need not be.
-        self.environment = {
-            "LD_PRELOAD": str(TRICKLE), "TRICKLE_FILE": str(path),
-            "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") +
-                            ":verify_asan_link_order=0"}
+        self.environment = trickling(TRICKLE, path)
 
     def set(self, size):
         self._map[:] = struct.pack("i", size)

@@ -4,6 +4,8 @@
  */
 #include "http/head.h"
 
+#include "http/chars.h"
+
 static const struct {
 	const char	*text;
 	bool		 idempotent;
@@ -89,11 +91,22 @@ list_next(struct str *rest, struct str *element)
 	return false;
 }
 
+/* "name" or "name/version": RFC 9110 section 7.8. */
+static bool
+is_protocol(struct str s)
+{
+	size_t slash = str_find(s, '/');
+
+	return chars_are(str_head(s, slash), CHAR_TOKEN) &&
+	    (slash == s.len || chars_are(str_skip(s, slash + 1), CHAR_TOKEN));
+}
+
 bool
 upgrade_next(struct str *rest, struct str *protocol)
 {
 	while (list_next(rest, protocol)) {
-		if (!str_starts_nocase(*protocol, STR("h2c")))
+		if (is_protocol(*protocol) &&
+		    !str_starts_nocase(*protocol, STR("h2c")))
 			return true;
 	}
 	return false;

@@ -121,7 +121,8 @@ bool list_next(struct str *rest, struct str *element);
 
 /*
  * The next protocol of an Upgrade field; never h2c, which is never passed on
- * (RFC 9113 dropped it, and behind it requests pass unseen).  False at the end.
+ * (RFC 9113 dropped it, and behind it requests pass unseen), nor what is no
+ * protocol, and could hide it from us.  False at the end.
  */
 bool upgrade_next(struct str *rest, struct str *protocol);
 

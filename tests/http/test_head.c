@@ -45,7 +45,8 @@ END_TEST
 
 START_TEST(protocols_are_those_of_upgrade_without_h2c)
 {
-	struct str rest = STR("h2c, a/1, H2C , h2c-14, b"), protocol;
+	struct str rest = STR("h2c, a/1, H2C , h2c-14, a b, /1, a/, b, \"c, h2c"),
+	    protocol;
 
 	ck_assert(upgrade_next(&rest, &protocol));
 	same_text(protocol, "a/1");

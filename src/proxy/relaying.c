@@ -14,6 +14,9 @@
 #include "proxy/worker.h"
 #include "upstream/pool.h"
 
+/* More than all fields of ours together: see head_fits(). */
+enum { GROWTH = 2048 };
+
 static stream_write_fn		on_start_sent;
 static flow_bytes_fn		on_request_bytes;
 static flow_source_done_fn	on_request_read;
@@ -86,6 +89,23 @@ build_request(struct exchange *x, struct out *o)
 	rewrite_request(o, &x->request, &r);
 }
 
+/*
+ * Does the head fit into scratch as it goes on?  It grows by our fields, by a
+ * blank after colons, and by one after each comma of Upgrade: to less than
+ * twice its size, and GROWTH.  Most heads are too small to be tried.
+ */
+static bool
+head_fits(struct exchange *x)
+{
+	struct out o;
+
+	if (2 * (size_t)x->request.length + GROWTH <= LOOP_SCRATCH)
+		return true;
+	out_init(&o, loop_scratch_out(x->worker->loop), LOOP_SCRATCH);
+	build_request(x, &o);
+	return !out_is_full(&o);
+}
+
 static void
 add_head(struct exchange *x, struct frame *f)
 {
@@ -96,6 +116,7 @@ add_head(struct exchange *x, struct frame *f)
 	x->head_sent = true;
 	out_init(&o, loop_scratch_out(x->worker->loop), LOOP_SCRATCH);
 	build_request(x, &o);
+	ASSERT(!out_is_full(&o));	/* half a head would end in the body */
 	frame_head(f, out_text(&o));
 }
 
@@ -386,6 +407,8 @@ relay_enter(struct exchange *x)
 	if (x->framing.kind == FRAMING_CHUNKED && x->group != NULL &&
 	    x->group->is_old)
 		return exchange_failed(x, FAIL_LENGTH_REQUIRED);
+	if (!head_fits(x))
+		return exchange_failed(x, FAIL_HEAD_TOO_LARGE);
 	x->head_sent = false;
 	x->request_done = false;
 	/* Only a connection that was used before can be found dead. */

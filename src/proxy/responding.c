@@ -236,6 +236,8 @@ on_interim(struct exchange *x, const struct head *h)
 		return FLOW_MORE;	/* knows no such thing */
 	out_init(&o, loop_scratch_out(x->worker->loop), LOOP_SCRATCH);
 	rewrite_response(&o, h, &r);
+	if (out_is_full(&o))
+		return fail_gone(x, FAIL_RESPONSE_TOO_LARGE);
 	struct iovec iov = { o.mem, out_len(&o) };
 	return flow_send(&x->down, &iov, 1) ? FLOW_MORE :
 	    fail_gone(x, FAIL_CLIENT_CLOSED);
@@ -290,6 +292,8 @@ on_switch(struct exchange *x, const struct head *h, uint8_t *rest, size_t n)
 		return fail_gone(x, FAIL_UPGRADE_FAILED);
 	out_init(&o, loop_scratch_out(x->worker->loop), LOOP_SCRATCH);
 	rewrite_response(&o, h, &r);
+	if (out_is_full(&o))
+		return fail_gone(x, FAIL_RESPONSE_TOO_LARGE);
 	struct iovec iov = { o.mem, out_len(&o) };
 	if (!flow_send(&x->down, &iov, 1))
 		return fail_gone(x, FAIL_CLIENT_CLOSED);

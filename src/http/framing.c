@@ -121,7 +121,9 @@ framing_of_response(const struct head *h, enum method to, struct framing *out)
 		out->has_length = cl != NULL;
 	else if (te != NULL || cl != NULL)
 		out->kind = te != NULL ? FRAMING_CHUNKED : FRAMING_LENGTH;
-	else if (h->status != 205)	/* RFC 9110, 15.3.6: it has none */
+	else if (h->status == 205)	/* RFC 9110, 15.3.6: it has none, */
+		out->has_length = true;	/* which a client must be told */
+	else
 		out->kind = FRAMING_CLOSE;
 	return FAIL_NONE;
 }

@@ -23,7 +23,7 @@ enum framing_kind {
 struct framing {
 	enum framing_kind	kind;
 	uint64_t		length;
-	/* Content-Length said without a body: HEAD and 304. */
+	/* Content-Length said without a body: HEAD, 304 and 205. */
 	bool			has_length;
 };
 

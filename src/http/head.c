@@ -112,6 +112,42 @@ upgrade_next(struct str *rest, struct str *protocol)
 	return false;
 }
 
+/* What a credential or challenge begins with: RFC 9110 section 11.3, 11.4. */
+static struct str
+scheme_of(struct str s)
+{
+	size_t n = 0;
+
+	while (n < s.len && char_is(s.at[n], CHAR_TOKEN))
+		n++;
+	return str_head(s, n);
+}
+
+static bool
+names_binding_scheme(const struct head *h, enum field_id id)
+{
+	const struct field *f = head_first(h, id);
+	struct str rest, element;
+
+	for (; f != NULL; f = head_next(h, f)) {
+		rest = field_value(h, f);
+		while (list_next(&rest, &element)) {
+			struct str scheme = scheme_of(element);
+			if (str_equal_nocase(scheme, STR("ntlm")) ||
+			    str_equal_nocase(scheme, STR("negotiate")))
+				return true;
+		}
+	}
+	return false;
+}
+
+bool
+head_binds_connection(const struct head *h)
+{
+	return names_binding_scheme(h, FIELD_AUTHORIZATION) ||
+	    names_binding_scheme(h, FIELD_WWW_AUTHENTICATE);
+}
+
 const char *
 method_name(enum method m)
 {

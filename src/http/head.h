@@ -126,6 +126,12 @@ bool list_next(struct str *rest, struct str *element);
  */
 bool upgrade_next(struct str *rest, struct str *protocol);
 
+/*
+ * Does it speak of NTLM or Negotiate (RFC 4559)?  Those authenticate the
+ * connection, so that whoever uses it next would pass for the same user.
+ */
+bool head_binds_connection(const struct head *h);
+
 /* As it stands in a request line. */
 const char *method_name(enum method m);
 

@@ -133,21 +133,28 @@ server_keeps_for(const struct head *h)
 	return NSEC_NEVER;
 }
 
-/* May the upstream's connection be used again, and for how long? */
-static void
-judge_upstream(struct exchange *x, const struct head *h)
+/*
+ * Could a server that doesn't know what we know send more than this head says?
+ * A 204 that says how long it is may mean it, and send that later; a 205 that
+ * doesn't may send something.
+ */
+static bool
+is_doubtful(const struct head *h)
 {
 	bool framed = head_first(h, FIELD_CONTENT_LENGTH) != NULL ||
 	    head_first(h, FIELD_TRANSFER_ENCODING) != NULL;
 
-	/*
-	 * A 204 that says how long it is may mean it, and send that later; a
-	 * 205 that doesn't may send something.
-	 */
+	return (h->status == 204 && framed) || (h->status == 205 && !framed);
+}
+
+/* May the upstream's connection be used again, and for how long? */
+static void
+judge_upstream(struct exchange *x, const struct head *h)
+{
 	x->upstream_keep = !x->upgrades && x->request_done &&
 	    x->response_framing.kind != FRAMING_CLOSE && !h->close &&
-	    (h->minor >= 1 || h->keep_alive) &&
-	    !(h->status == 204 && framed) && !(h->status == 205 && !framed);
+	    (h->minor >= 1 || h->keep_alive) && !is_doubtful(h) &&
+	    !head_binds_connection(&x->request) && !head_binds_connection(h);
 	if (x->group != NULL)
 		x->group->is_old = h->minor == 0;
 	x->upstream_keep_for = server_keeps_for(h);

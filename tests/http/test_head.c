@@ -45,8 +45,8 @@ END_TEST
 
 START_TEST(protocols_are_those_of_upgrade_without_h2c)
 {
-	struct str rest = STR("h2c, a/1, H2C , h2c-14, a b, /1, a/, b, \"c, h2c"),
-	    protocol;
+	struct str rest = STR("h2c, a/1, H2C , h2c-14, a b, /1, a/, b, "
+	    "\"c, h2c"), protocol;
 
 	ck_assert(upgrade_next(&rest, &protocol));
 	same_text(protocol, "a/1");
@@ -67,6 +67,23 @@ START_TEST(a_token_is_found_in_any_line_of_its_field)
 	ck_assert(!head_has_token(&h, FIELD_EXPECT, "a, b"));
 	ck_assert(!head_has_token(&h, FIELD_EXPECT, ""));
 	ck_assert(!head_has_token(&h, FIELD_VIA, "a"));
+}
+END_TEST
+
+START_TEST(some_authentication_is_of_the_connection)
+{
+	struct head h;
+
+	good_request(GET "Authorization: NTLM TlRM\r\n\r\n", &h);
+	ck_assert(head_binds_connection(&h));
+	good_request(GET "authorization: negotiate YII=\r\n\r\n", &h);
+	ck_assert(head_binds_connection(&h));
+	good_request(GET "Authorization: NTLM\tTlRM\r\n\r\n", &h);
+	ck_assert(head_binds_connection(&h));
+	good_request(GET "Authorization: Basic NTLM\r\n\r\n", &h);
+	ck_assert(!head_binds_connection(&h));
+	good_request(GET "Authorization: NTLMv2 x\r\nX: NTLM\r\n\r\n", &h);
+	ck_assert(!head_binds_connection(&h));
 }
 END_TEST
 
@@ -143,6 +160,7 @@ main(void)
 	    ARRAY_LEN(lists));
 	tcase_add_test(t, protocols_are_those_of_upgrade_without_h2c);
 	tcase_add_test(t, a_token_is_found_in_any_line_of_its_field);
+	tcase_add_test(t, some_authentication_is_of_the_connection);
 	tcase_add_test(t, a_copy_lives_without_what_it_was_made_from);
 	tcase_add_test(t, a_head_without_fields_is_copied_too);
 	tcase_add_test(t, methods_are_idempotent_as_registered);

@@ -73,6 +73,13 @@ host_of(const struct exchange *x)
 	return x->host.text;
 }
 
+/* A server that knows needn't keep it either: RFC 9112 section 9.6. */
+static bool
+is_never_reused(const struct exchange *x)
+{
+	return !x->upgrades && (x->group == NULL || x->group->max == 0);
+}
+
 static void
 build_request(struct exchange *x, struct out *o)
 {
@@ -84,6 +91,7 @@ build_request(struct exchange *x, struct out *o)
 		.framing = x->framing,
 		.forwarded = forwarded_of(x, text, sizeof text),
 		.upgrade = x->upgrades,
+		.close = is_never_reused(x),
 	};
 
 	rewrite_request(o, &x->request, &r);

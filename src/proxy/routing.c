@@ -9,7 +9,7 @@
 #include "proxy/router.h"
 #include "proxy/worker.h"
 
-/* What a gateway says to a CONNECT, and whoever is last to a TRACE. */
+/* What a gateway says to a CONNECT; whoever is last to TRACE and OPTIONS. */
 static const char allowed_methods[] =
     "GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH";
 
@@ -192,9 +192,9 @@ routing_enter(struct exchange *x)
 	if (why != FAIL_NONE)
 		return exchange_failed(x, why);
 	if (x->has_head && ends_here(x)) {
+		x->allow = allowed_methods;
 		if (x->request.method == METHOD_OPTIONS)
 			return XS_REPLY;
-		x->allow = allowed_methods;
 		return exchange_failed(x, FAIL_METHOD_NOT_ALLOWED);
 	}
 	x->keeps = x->has_head && x->keep_most > 0 &&

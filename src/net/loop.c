@@ -220,7 +220,6 @@ loop_stats(const struct loop *loop)
 
 static_assert((int)WATCH_READ == (int)EV_READ &&
     (int)WATCH_WRITE == (int)EV_WRITE, "events need translating");
-
 enum { WATCH_EVENTS = WATCH_READ | WATCH_WRITE };
 
 static ev_io *
@@ -283,10 +282,10 @@ watch_loop(const struct watch *w)
 	return const_io_of(w)->data;
 }
 
-void
-watch_stop(struct watch *w)
+bool
+watch_is_due(const struct watch *w)
 {
-	watch_want(w, 0);
+	return ev_is_pending(const_io_of(w));
 }
 
 /* --- timers ------------------------------------------------------------ */

@@ -123,8 +123,15 @@ unsigned watch_wanted(const struct watch *w);
 int watch_fd(const struct watch *w);
 struct loop *watch_loop(const struct watch *w);
 
+/* Is it ready in this turn, and its function will be called yet? */
+bool watch_is_due(const struct watch *w);
+
 /* Before the descriptor is closed. */
-void watch_stop(struct watch *w);
+static inline void
+watch_stop(struct watch *w)
+{
+	watch_want(w, 0);
+}
 
 /* --- timers --- */
 

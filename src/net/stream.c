@@ -257,11 +257,18 @@ stream_recv(struct stream *s, void *to, size_t size)
 }
 
 bool
+stream_seems_quiet(const struct stream *s)
+{
+	return !s->eof && s->read_err == 0 && s->write_err == 0 &&
+	    !watch_is_due(&s->watch);
+}
+
+bool
 stream_is_quiet(const struct stream *s)
 {
 	uint8_t byte;
 
-	if (s->eof || s->read_err != 0 || s->write_err != 0)
+	if (!stream_seems_quiet(s))
 		return false;
 	return recv(watch_fd(&s->watch), &byte, 1, MSG_PEEK | MSG_DONTWAIT) ==
 	    -1 && errno == EAGAIN;

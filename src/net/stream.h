@@ -129,6 +129,12 @@ bool stream_has_ended(const struct stream *s);
  */
 bool stream_is_quiet(const struct stream *s);
 
+/*
+ * The same without a system call: false if the kernel had said in this turn
+ * already that it isn't quiet, and the reader was not called yet.
+ */
+bool stream_seems_quiet(const struct stream *s);
+
 /* 0, or why writing failed, as a negative errno; kept. */
 int stream_write_error(const struct stream *s);
 

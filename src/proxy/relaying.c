@@ -413,7 +413,7 @@ relay_enter(struct exchange *x)
 {
 	/* RFC 9112 section 6.1: HTTP/1.0 knows no chunks. */
 	if (x->framing.kind == FRAMING_CHUNKED && x->group != NULL &&
-	    x->group->is_old)
+	    pool_group_is_old(x->group, worker_now(x->worker)))
 		return exchange_failed(x, FAIL_LENGTH_REQUIRED);
 	if (!head_fits(x))
 		return exchange_failed(x, FAIL_HEAD_TOO_LARGE);

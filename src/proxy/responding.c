@@ -156,7 +156,7 @@ judge_upstream(struct exchange *x, const struct head *h)
 	    (h->minor >= 1 || h->keep_alive) && !is_doubtful(h) &&
 	    !head_binds_connection(&x->request) && !head_binds_connection(h);
 	if (x->group != NULL)
-		x->group->is_old = h->minor == 0;
+		pool_group_spoke(x->group, h->minor, worker_now(x->worker));
 	x->upstream_keep_for = server_keeps_for(h);
 }
 

@@ -225,24 +225,47 @@ conn_new(struct pool *p, struct pool_group *g, struct stream *s,
 	return c;
 }
 
+/*
+ * What has come on it belongs to no request, and must not be taken for the
+ * answer to the next one.
+ */
+static bool
+is_usable(const struct conn *c)
+{
+	nsec_t idle = loop_now(c->pool->loop) - c->idle_since;
+
+	return idle <= POOL_TRUSTED ? stream_seems_quiet(c->stream) :
+	    stream_is_quiet(c->stream);
+}
+
 struct conn *
 pool_take(struct pool *p, struct pool_group *g)
 {
 	while (!list_is_empty(&g->idle)) {
 		struct conn *c = container_of(g->idle.next, struct conn,
 		    in_group);
-		nsec_t idle = loop_now(p->loop) - c->idle_since;
 
-		if (idle <= POOL_TRUSTED || stream_is_quiet(c->stream)) {
+		if (is_usable(c)) {
 			stream_set_reader(c->stream, NULL, NULL);
 			enter_busy(c);
 			stat_increment(&p->stats->pool_reused);
 			return c;
 		}
-		stat_increment(&p->stats->stale_closed);
-		leave(c);
+		on_idle_event(c);
 	}
 	return NULL;
+}
+
+bool
+pool_group_is_old(const struct pool_group *g, nsec_t now)
+{
+	return now < g->old_until;
+}
+
+void
+pool_group_spoke(struct pool_group *g, unsigned minor, nsec_t now)
+{
+	g->old_until = minor == 0 ? now + POOL_OLD : 0;
 }
 
 void

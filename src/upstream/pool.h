@@ -18,8 +18,8 @@
  *           or conn_close(); an idle one is the pool's.  Groups are embedded
  *           in their servers, or the pool's own for destinations.
  * Threads:  one worker's.
- * Promise:  what pool_take() gives was quiet, asked of the kernel if it had
- *           been idle for longer than POOL_TRUSTED.
+ * Promise:  what pool_take() gives was quiet as of the last poll, or, if it
+ *           had been idle for longer than POOL_TRUSTED, as of now.
  * Limits:   a group keeps `max` idle connections, the pool POOL_GROUPS
  *           destinations.
  */
@@ -40,6 +40,9 @@ enum { POOL_GROUPS = 4096 };
 
 #define POOL_TRUSTED	(500 * NSEC_PER_MSEC)
 
+/* So long is a server thought to speak HTTP/1.0 since it last did. */
+#define POOL_OLD	(60 * NSEC_PER_SEC)
+
 /* Connections to one place. */
 struct pool_group {
 	struct list		 idle;		/* newest first */
@@ -49,7 +52,7 @@ struct pool_group {
 	nsec_t			 keep;		/* how long */
 	struct upstream_stats	*stats;		/* or NULL */
 	bool			 is_destination; /* made by the pool */
-	bool			 is_old;	/* spoke HTTP/1.0 last */
+	nsec_t			 old_until;	/* spoke HTTP/1.0 last */
 };
 
 /*
@@ -78,6 +81,13 @@ void pool_group_done(struct pool *p, struct pool_group **g);
 
 /* An idle connection of that group, busy from now on; or NULL. */
 struct conn *pool_take(struct pool *p, struct pool_group *g) MUST_USE;
+
+/*
+ * Does its server speak HTTP/1.0, as far as is known?  What it spoke last is
+ * told by pool_group_spoke(), as the minor version.
+ */
+bool pool_group_is_old(const struct pool_group *g, nsec_t now);
+void pool_group_spoke(struct pool_group *g, unsigned minor, nsec_t now);
 
 /* The oldest idle connection of all is closed; false if there is none. */
 bool pool_evict(struct pool *p);

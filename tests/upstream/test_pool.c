@@ -153,6 +153,66 @@ START_TEST(one_that_says_something_unasked_is_closed_at_once)
 }
 END_TEST
 
+/* A descriptor that is ready in the same turn as a connection. */
+struct taker {
+	struct watch	 watch;
+	unsigned	 calls;
+};
+
+static void
+on_taker(struct watch *w, unsigned ready)
+{
+	struct taker *t = container_of(w, struct taker, watch);
+
+	(void)ready;
+	watch_stop(w);
+	t->calls++;
+	ck_assert_ptr_null(pool_take(pool, &group));
+}
+
+/*
+ * One of the two takers is called before the connection's own event, whatever
+ * order the kernel and the loop have.
+ */
+START_TEST(one_that_has_just_said_something_is_not_taken)
+{
+	struct conn *c = dial_one(&group);
+	struct taker takers[2] = { 0 };
+	int pipes[2][2];
+
+	conn_give(&c, NSEC_NEVER);
+	run_for(1);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_int_eq(pipe(pipes[i]), 0);
+		watch_init(&takers[i].watch, loop, pipes[i][0], on_taker);
+		watch_want(&takers[i].watch, WATCH_READ);
+	}
+	ck_assert_int_eq(write(pipes[0][1], "x", 1), 1);
+	ck_assert_int_eq(write(peers[0], "HTTP/1.1 200 OK\r\n", 17), 17);
+	ck_assert_int_eq(write(pipes[1][1], "x", 1), 1);
+	run_for(20 * NSEC_PER_MSEC);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_uint_eq(takers[i].calls, 1);
+		close(pipes[i][0]);
+		close(pipes[i][1]);
+	}
+	ck_assert_uint_eq(group.idle_count, 0);
+	ck_assert_uint_eq(stat_read(&stats.stale_bytes), 1);
+}
+END_TEST
+
+START_TEST(a_server_is_old_for_a_while)
+{
+	ck_assert(!pool_group_is_old(&group, 1));
+	pool_group_spoke(&group, 0, 1);
+	ck_assert(pool_group_is_old(&group, 1));
+	ck_assert(pool_group_is_old(&group, POOL_OLD));
+	ck_assert(!pool_group_is_old(&group, POOL_OLD + 1));
+	pool_group_spoke(&group, 1, 2);
+	ck_assert(!pool_group_is_old(&group, 2));
+}
+END_TEST
+
 START_TEST(one_is_kept_no_longer_than_the_server_keeps_it)
 {
 	struct conn *c = dial_one(&group), *d = dial_one(&group);
@@ -233,6 +293,8 @@ main(void)
 	tcase_add_test(t, beyond_max_the_coldest_is_closed);
 	tcase_add_test(t, one_whose_server_closes_is_closed_at_once);
 	tcase_add_test(t, one_that_says_something_unasked_is_closed_at_once);
+	tcase_add_test(t, one_that_has_just_said_something_is_not_taken);
+	tcase_add_test(t, a_server_is_old_for_a_while);
 	tcase_add_test(t, one_is_kept_no_longer_than_the_server_keeps_it);
 	tcase_add_test(t,
 	    a_busy_one_is_not_closed_by_the_time_it_was_idle_for);

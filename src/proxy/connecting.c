@@ -61,7 +61,7 @@ dial_addrs(struct exchange *x, const struct addr_set *set)
 		.arg = x,
 	});
 	return err == 0 ? XS_CONNECT :
-	    exchange_failed(x, FAIL_CONNECT_FAILED);
+	    exchange_failed(x, FAIL_CONNECTION_LIMIT);
 }
 
 /* --- RESOLVE ----------------------------------------------------------- */
@@ -231,6 +231,7 @@ failure_of_dial(int err)
 {
 	switch (err) {
 	case ECONNREFUSED:
+	case ENOENT:			/* a unix socket that isn't there */
 		return FAIL_CONNECT_REFUSED;
 	case ETIMEDOUT:
 		return FAIL_CONNECT_TIMEOUT;

@@ -898,3 +898,9 @@ def test_many_pipelined_chunked_requests_are_as_many_answers(
                 CHUNKED + b"%x\r\n%s\r\n0\r\n\r\n" % (len(b), b)
                 for b in bodies))
             assert [c.read_message().body for _ in bodies] == bodies
+
+
+def test_a_socket_that_is_not_there_refuses(gateway, tmp_path):
+    daemon = gateway(f"unix:{tmp_path}/none")
+    with Client(daemon.port) as c:
+        assert c.request("/").is_failure(502, "connect_refused")

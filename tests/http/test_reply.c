@@ -154,6 +154,65 @@ START_TEST(options_are_answered_without_a_body)
 }
 END_TEST
 
+/* RFC 9209, 2.3; 4: any of that class; 0: whatever fits. */
+static const struct {
+	const char	*error;
+	int		 status;
+} recommended[] = {
+	{ "dns_timeout", 504 },
+	{ "dns_error", 502 },
+	{ "destination_not_found", 500 },
+	{ "destination_unavailable", 503 },
+	{ "destination_ip_prohibited", 502 },
+	{ "destination_ip_unroutable", 502 },
+	{ "connection_refused", 502 },
+	{ "connection_terminated", 502 },
+	{ "connection_timeout", 504 },
+	{ "connection_read_timeout", 504 },
+	{ "connection_write_timeout", 504 },
+	{ "connection_limit_reached", 503 },
+	{ "http_request_error", 4 },
+	{ "http_request_denied", 403 },
+	{ "http_response_incomplete", 502 },
+	{ "http_response_header_section_size", 502 },
+	{ "http_response_timeout", 504 },
+	{ "http_upgrade_failed", 502 },
+	{ "http_protocol_error", 502 },
+	{ "proxy_internal_response", 0 },
+	{ "proxy_internal_error", 500 },
+	{ "proxy_configuration_error", 500 },
+	{ "proxy_loop_detected", 502 },
+};
+
+/* The manual says why these have another. */
+static bool
+is_exception(enum failure why)
+{
+	return why == FAIL_DESTINATION_DENIED || why == FAIL_NO_ROUTE ||
+	    why == FAIL_LOOP_DETECTED;
+}
+
+START_TEST(an_error_has_the_status_that_is_recommended)
+{
+	const struct failure_row *row = failure_row((enum failure)_i);
+	int status = -1;
+
+	for (unsigned i = 0; i < ARRAY_LEN(recommended); i++) {
+		if (strcmp(row->error, recommended[i].error) == 0)
+			status = recommended[i].status;
+	}
+	if (row->status == 0) {
+		ck_assert_str_eq(row->error, "");
+		return;
+	}
+	ck_assert_msg(status != -1, "%s", row->error);
+	bool same = status == 0 || status == row->status ||
+	    status == row->status / 100;
+	ck_assert_msg(same == !is_exception((enum failure)_i), "%s: %d",
+	    row->token, row->status);
+}
+END_TEST
+
 START_TEST(a_reply_that_does_not_fit_says_so)
 {
 	char text[100];
@@ -175,6 +234,8 @@ main(void)
 	tcase_add_test(t, a_failure_says_its_reason_three_times);
 	tcase_add_test(t, an_answer_to_head_has_no_body);
 	tcase_add_loop_test(t, every_failure_is_a_well_formed_response,
+	    FAIL_NONE + 1, FAIL_COUNT);
+	tcase_add_loop_test(t, an_error_has_the_status_that_is_recommended,
 	    FAIL_NONE + 1, FAIL_COUNT);
 	tcase_add_test(t, connection_and_allow_are_said_when_asked_for);
 	tcase_add_test(t, proxy_status_is_a_structured_field);

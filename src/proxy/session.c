@@ -423,15 +423,19 @@ next_request(struct session *s)
 	struct worker *w = s->worker;
 
 	s->state = SS_IDLE;
-	client_watch(s);
 	if (s->in != NULL) {
 		s->in->start += (uint32_t)skip(s, s->in->end - s->in->start);
 		if (s->in->start == s->in->end)
 			block_give(&w->blocks, &s->in);
 	}
-	if (s->in != NULL)
+	if (s->in != NULL) {
+		/* Its turn first: more would not fit into what is kept. */
+		stream_pause(s->stream);
 		loop_again(w->loop, &s->again);
-	else if (s->ended)
+		return;
+	}
+	client_watch(s);
+	if (s->ended)
 		enter_linger(s);
 	else
 		wait_for_request(s);
@@ -445,6 +449,7 @@ on_again(struct loop_again *a)
 
 	list_remove(&a->link);
 	s->began = worker_now(s->worker);
+	client_watch(s);
 	read_kept(s);
 }
 

@@ -115,7 +115,7 @@ struct exchange {
 	struct body		 body;
 	bool			 has_head;
 	bool			 framing_bad;	/* nobody knows where it ends */
-	bool			 expects;	/* 100-continue, unanswered */
+	bool			 expects;	/* Expect, unanswered */
 	bool			 upgrades;	/* asks for another protocol */
 
 	/* Admission. */

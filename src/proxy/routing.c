@@ -15,7 +15,11 @@ static const char allowed_methods[] =
 
 /* --- both kinds of proxy ----------------------------------------------- */
 
-/* RFC 9110 section 10.1.1: only 100-continue is known. */
+/*
+ * RFC 9110 section 10.1.1: only 100-continue is known.  Whatever it is, a
+ * client that expects something may keep its body back when it is refused, so
+ * that nobody knows what comes next.
+ */
 static enum failure
 read_expect(struct exchange *x)
 {
@@ -23,12 +27,12 @@ read_expect(struct exchange *x)
 
 	if (f == NULL || x->request.minor == 0)
 		return FAIL_NONE;
+	x->expects = x->framing.kind == FRAMING_CHUNKED ||
+	    (x->framing.kind == FRAMING_LENGTH && x->framing.length > 0);
 	if (head_next(&x->request, f) != NULL ||
 	    !str_equal_nocase(field_value(&x->request, f),
 	    STR("100-continue")))
 		return FAIL_EXPECTATION_FAILED;
-	x->expects = x->framing.kind == FRAMING_CHUNKED ||
-	    (x->framing.kind == FRAMING_LENGTH && x->framing.length > 0);
 	return FAIL_NONE;
 }
 
@@ -43,10 +47,11 @@ read_framing(struct exchange *x)
 		return why;
 	}
 	body_init(&x->body, &x->framing);
-	if (x->framing.kind == FRAMING_LENGTH && most != 0 &&
-	    x->framing.length > most)
-		return FAIL_BODY_TOO_LARGE;
-	return read_expect(x);
+	why = read_expect(x);
+	if (why == FAIL_NONE && x->framing.kind == FRAMING_LENGTH &&
+	    most != 0 && x->framing.length > most)
+		why = FAIL_BODY_TOO_LARGE;
+	return why;
 }
 
 static enum failure

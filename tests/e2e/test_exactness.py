@@ -543,14 +543,6 @@ def test_a_tunnel_in_which_nobody_reads_is_ended(forward, upstream):
 
 # --- other protocols ---
 
-def upgrading(wire):
-    """Change to an echo, after the body."""
-    wire.read_message()
-    wire.send(b"HTTP/1.1 101 S\r\nUpgrade: websocket\r\n"
-              b"Connection: Upgrade\r\n\r\n")
-    wire.send(wire.read_all())
-
-
 def test_the_body_of_an_upgrade_comes_before_the_tunnel(gateway, upstream):
     bodies = []
 
@@ -904,3 +896,130 @@ def test_a_socket_that_is_not_there_refuses(gateway, tmp_path):
     daemon = gateway(f"unix:{tmp_path}/none")
     with Client(daemon.port) as c:
         assert c.request("/").is_failure(502, "connect_refused")
+
+
+# --- bodies that were never sent ---
+
+@pytest.mark.parametrize("expect, lines, status", [
+    ("100-continue", "body_size = 10", 413),
+    ("100-continue", "", 404),
+    ("100-continue, x", "", 417),
+    ("banana", "body_size = 10", 417),
+])
+def test_a_body_that_was_kept_back_is_not_waited_for(
+        penstock, upstream, expect, lines, status):
+    port = free_port()
+    server = upstream(answering())
+    penstock(f"""
+        [listener g]
+        mode = gateway
+        bind = 127.0.0.1:{port}
+        {lines}
+        [route r]
+        listener = g
+        path = /yes
+        upstream = up
+        [upstream up]
+        server = {server.server}
+        pool_idle = 200ms
+        """)
+    hidden = b"GET /yes HTTP/1.1\r\nHost: a\r\n\r\n"
+    shown = b"GET /none HTTP/1.1\r\nHost: a\r\nX: "
+    head = b"Expect: %s\r\nContent-Length: %d\r\n\r\n" % (
+        expect.encode(), len(shown))
+    with Client(port) as c:
+        c.send(POST + head)
+        m = c.read_message(interim=True)
+        assert m.status == status and m.get("Connection") == "close"
+        c.send(shown + hidden)
+        assert c.read_all() == b""
+    assert server.accepted == 0
+
+
+@pytest.mark.parametrize("answer", [
+    FINE, b"HTTP/1.1 101 S\r\nUpgrade: websocket\r\n"
+    b"Connection: Upgrade\r\n\r\n"], ids=["200", "101"])
+def test_what_is_sent_before_an_upgrade_waits(gateway, upstream, answer):
+    size = 8 << 20
+    go = threading.Event()
+
+    def behave(wire):
+        wire.read_message()
+        go.wait(10)
+        wire.send(answer)
+        if b"101" in answer:
+            wire.send(b"%d" % len(wire.read_all()))
+        else:
+            assert wire.at_end()
+    server = upstream(behave)
+    daemon = gateway(server.port)
+    with Client(daemon.port) as c:
+        c.ask("/", fields=UPGRADE)
+        sending = threading.Thread(target=send_and_end, args=(c, size))
+        sending.start()
+        wait_for(lambda: daemon.metric("penstock_buffer_bytes") > 0)
+        assert daemon.metric("penstock_buffer_bytes") <= 128 * 1024
+        go.set()
+        m = c.read_message()
+        if m.status == 101:
+            assert c.read_all() == b"%d" % size
+        else:
+            assert m.body == b"fine" and m.get("Connection") == "close"
+        sending.join(10)
+        assert not sending.is_alive()
+
+
+def send_and_end(wire, size):
+    try:
+        for _ in range(size // 65536):
+            wire.send(b"x" * 65536)
+        wire.end()
+    except OSError:
+        pass
+
+
+def test_a_413_during_an_upload_arrives_though_the_server_resets(
+        gateway, upstream):
+    def behave(wire):
+        wire.read_head()
+        wire.send(b"HTTP/1.1 413 Too Much\r\nContent-Length: 3\r\n\r\nbig")
+        # Closed with bytes unread: a reset.
+    server = upstream(behave)
+    daemon = gateway(server.port, rest=ONE_WORKER)
+    for _ in range(5):
+        with Client(daemon.port) as c:
+            c.send(POST + b"Content-Length: %d\r\n\r\n" % (256 << 10))
+            c.send(b"x" * (128 << 10))
+            m = c.read_message()
+            assert (m.status, m.body) == (413, b"big")
+            assert m.get("Connection") == "close"
+            c.send(b"x" * (128 << 10))
+            assert c.at_end()
+
+
+def test_a_pipeline_that_nobody_reads_is_bounded(gateway, upstream):
+    server = upstream(answering(body=b"x" * 1000))
+    daemon = gateway(server.port)
+    with Client(daemon.port, buffer=4096) as c:
+        c.socket.settimeout(1)
+        with pytest.raises(TimeoutError):
+            while True:
+                c.send((GET + b"\r\n") * 1000)
+        assert daemon.metric("penstock_buffer_bytes") <= 256 * 1024
+
+
+def test_a_deep_pipeline_is_answered_whole(gateway, upstream):
+    requests = []
+    server = upstream(noting(requests))
+    daemon = gateway(server.port)
+    n = 5000
+    with Client(daemon.port) as c:
+        sending = threading.Thread(target=c.send, args=(b"".join(
+            b"GET /%d HTTP/1.1\r\nHost: a\r\n\r\n" % i
+            for i in range(n)),))
+        sending.start()
+        for _ in range(n):
+            assert c.read_message().status == 200
+        sending.join(10)
+    assert [r.target for r in requests] == [f"/{i}" for i in range(n)]
+    assert daemon.count("failures") == 0

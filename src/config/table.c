@@ -15,6 +15,7 @@ enum { LIVE = false, RESTART = true };
 enum { ONE = false, NAMED = true };
 #define NEVER	""
 #define OFF	"no limit"
+#define CLOSE	"connections are closed after one response"
 
 static const struct keyword keywords[] = {
 #define SECTION(s, ...)

@@ -269,7 +269,10 @@ exchange_release_upstream(struct exchange *x)
 bool
 exchange_is_last(const struct exchange *x)
 {
-	return x->half_closed && *x->client->input(x->session) == NULL;
+	bool ended = x->half_closed && *x->client->input(x->session) == NULL;
+
+	return ended || x->request.close || x->worker->draining ||
+	    x->service->route.timeouts.keepalive == 0;
 }
 
 void
@@ -299,7 +302,6 @@ may_go_on(struct exchange *x)
 {
 	if (!x->has_head || x->expects || x->close || x->framing_bad ||
 	    is_hopeless(x->why) || exchange_is_last(x) ||
-	    x->request.close || x->worker->draining ||
 	    x->request.minor == 0 || x->request.method == METHOD_CONNECT)
 		return false;
 	if (x->framing.kind == FRAMING_CHUNKED)

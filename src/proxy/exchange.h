@@ -240,7 +240,11 @@ void exchange_fail(struct exchange *x, enum failure why);
  */
 void exchange_release_upstream(struct exchange *x);
 
-/* The client has sent FIN, and nothing that would be another request. */
+/*
+ * No request is taken from the client after this one: it has said so, or has
+ * sent FIN and nothing that would be another request; or we won't, by the
+ * configuration or since the worker drains.
+ */
 bool exchange_is_last(const struct exchange *x);
 
 /* The response's first byte has been handed to the client. */

@@ -91,7 +91,7 @@ client_wants_close(const struct exchange *x)
 {
 	const struct head *h = &x->request;
 
-	if (h->close || exchange_is_last(x) || x->worker->draining)
+	if (exchange_is_last(x))
 		return true;
 	/*
 	 * RFC 9112 section 9.3: a proxy doesn't keep an HTTP/1.0 client's

@@ -579,7 +579,7 @@ void
 session_drain(struct session *s)
 {
 	if (s->state == SS_IDLE)
-		arm(s, MIN(DRAIN_IDLE, timeouts(s)->keepalive));
+		arm(s, DRAIN_IDLE);
 }
 
 void

@@ -3,8 +3,8 @@
 
 import random
 
-from steps import Until
-from table import E, G, HIDDEN, K, case, refused
+from steps import EOF, FIN, REQUEST, Until
+from table import E, G, HIDDEN, K, P, case, refused
 
 # The rest of a request after its first line.
 A = b"\r\nHost: a\r\n\r\n"
@@ -423,3 +423,14 @@ for own in OWN:
          reason="loop_detected", log={"server": None})
 case(49, "not ours", to="forward_own",
      client=get(b"http://93.184.216.34:8001/x"), seen=b"GET /x")
+
+# --- rows of other themes that came first ---
+
+case(103, client=P + E + b"GET /2 HTTP/1.1\r\nHost: a\r\n\r\n",
+     status=[200, 200], seen=[b"POST /", b"GET /2"])
+case(228, client=[G + b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+                  Until(b"one"), b"two", EOF],
+     upstream=[(REQUEST, b"HTTP/1.1 101 S\r\nConnection: Upgrade\r\n"
+                b"Upgrade: websocket\r\n\r\none", Until(b"two"), FIN, EOF)],
+     status=101, ends="gone", has=rb"(?im)^upgrade: websocket\r$",
+     got=rb"one$")

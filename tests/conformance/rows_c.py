@@ -128,7 +128,8 @@ case(70, "all characters of a token", seen=b"GET /",
      has=rb"\r\n!#\$%&'\*\+-\.\^_`\|~09azAZ: a\r\n")
 
 for line in (b"foo", b"Content-Length 10", b"Content-Length",
-             b"GET / HTTP/1.1", b"foo bar", b"f", b"Transfer-Encoding=chunked", b"-"):
+             b"GET / HTTP/1.1", b"foo bar", b"f",
+             b"Transfer-Encoding=chunked", b"-"):
     both(71, line.decode(), line + E, reason="bad_request")
     invalid(71, f"{line.decode()} from the upstream", line + E)
 refused(71, "before Host", client=START + b"foo\r\nHost: a\r\n\r\n")
@@ -312,7 +313,8 @@ for value in b",", b", ,", b",1.0 x,,", b"," * 10000:
          has=b"\r\nVia: " + value + rb"\r\nVia: 1\.1 pen\r\n")
 case(79, "from the upstream", upstream=[
     K + b"Connection: , ,X, ,\r\nX: y\r\nVia: ,\r\n"
-    b"Content-Length: 2\r\n\r\nok"], client=G + E, text=b"ok", got=rb"\r\nVia: ,\r\n", got_not=rb"\nX: y")
+    b"Content-Length: 2\r\n\r\nok"], client=G + E, text=b"ok",
+     got=rb"\r\nVia: ,\r\n", got_not=rb"\nX: y")
 refused(79, "too many options", reason="bad_request",
         client=G + b"Connection: " + b"x," * 10000 + b"\r\n\r\n")
 

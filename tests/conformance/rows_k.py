@@ -107,6 +107,13 @@ for to, most in ("gateway_small", 1024), ("gateway", 32768):
              (size - len(G) - 7))
     refused("k8", f"{most + 1}, {to}", to=to, status=431,
             client=head_of(most + 1) + G + E)
+# Here it is we who have no room: what is added goes beyond 64 KiB.
+for size in 65000, 65534, 65535, 65536:
+    fits = size == 65000
+    case("k8", f"{size}, gateway_large", to="gateway_large",
+         client=head_of(size) + G + E,
+         status=[200, 200] if fits else [431, 200],
+         seen=[b"GET /", b"GET /"] if fits else b"GET /")
 for to in "gateway_trusting", "forward":
     start = FORWARD if to == "forward" else G + b"X-Forwarded-For: 1.1.1.1\r\n"
     case("k8", f"32767, {to}", to=to, client=head_of(32767, start) + start + E,

@@ -262,6 +262,8 @@ class Service(Player):
                 if event is None:
                     return False
             self.last, self._request = self._request, None
+        # What is waited for after this is not in there.
+        self._looked = self._fed - len(self._parser.trailing_data[0])
         return True
 
     def serve(self):
@@ -281,7 +283,7 @@ class Service(Player):
     def run(self, script):
         """The whole life of an upstream's connection."""
         try:
-            if self.play(script) and not self.closed:
+            if self.play(script) and not self.closed and self.end == "open":
                 self.serve()
         except (Failed, OSError, h11.RemoteProtocolError) as e:
             self.problem = f"serving: {e or repr(e)}"

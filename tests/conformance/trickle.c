@@ -73,8 +73,11 @@ recv(int fd, void *to, size_t n, int flags)
 	if (most > 0)
 		return real_recv(fd, to, n < (size_t)most ? n : (size_t)most,
 		    flags);
+	/* A look at an error takes it away. */
 	there = real_recv(fd, to, n, flags | MSG_PEEK);
-	if (there > 0 && (end = memchr(to, '\n', (size_t)there)) != NULL)
+	if (there <= 0)
+		return there;
+	if ((end = memchr(to, '\n', (size_t)there)) != NULL)
 		n = (size_t)((char *)end - (char *)to) + 1;
 	return real_recv(fd, to, n, flags);
 }

@@ -133,9 +133,10 @@ def _own(a, line, reasons):
         return [f"a part of a response for {line['status']} in the log"]
     if said is None:
         return []
+    wrong = oracle.dated(a)
     if said[1].decode() != reason or reason not in reasons[a.status]:
-        return [f"{a.status} for {said[1]!r}, in the log {reason!r}"]
-    return []
+        wrong.append(f"{a.status} for {said[1]!r}, in the log {reason!r}")
+    return wrong
 
 
 def _end(run):

@@ -8,6 +8,7 @@ a tunnel must be what was sent into it.
 """
 
 import dataclasses
+import datetime
 
 import h11
 
@@ -168,6 +169,20 @@ def unbroken(got, sent):
     """Is what came out of a tunnel what one of those has sent into it?"""
     if not any(bytes(got) in bytes(s) for s in sent):
         raise Objection(f"a tunnel gave what nobody sent: {got[:400]!r}")
+
+
+def dated(response):
+    """What is wrong with its Date (RFC 9110 section 5.6.7), as a list."""
+    date = response.get(b"date").decode()
+    form = "%a, %d %b %Y %H:%M:%S GMT"
+    try:
+        then = datetime.datetime.strptime(date, form)
+    except ValueError:
+        return [f"no date: {date!r}"]
+    now = datetime.datetime.utcnow()
+    if then.strftime(form) != date or abs((now - then).days) > 1:
+        return [f"no date of today: {date!r}"]
+    return []
 
 
 def agree(sent_on, lines):

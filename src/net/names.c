@@ -232,6 +232,19 @@ name_set_failed(struct name *name, nsec_t now)
 	name->until = now + TTL_FAILED;
 }
 
+void
+name_set_late(struct name *name, nsec_t now)
+{
+	name->last = RESOLVE_LATE;
+	name->until = now + TTL_FAILED;
+}
+
+bool
+name_is_failing(const struct name *name)
+{
+	return name->last == RESOLVE_FAILED || name->last == RESOLVE_LATE;
+}
+
 enum resolve_result
 name_answer(const struct name *name, nsec_t now, struct addr_set *out)
 {
@@ -249,7 +262,7 @@ name_verdict(const struct name *name, nsec_t now, struct addr_set *out)
 		*out = name->good;
 		return RESOLVE_KNOWN;
 	}
-	return name_last_good(name, now, out) ? RESOLVE_KNOWN : RESOLVE_FAILED;
+	return name_last_good(name, now, out) ? RESOLVE_KNOWN : name->last;
 }
 
 bool

@@ -37,7 +37,7 @@ struct name {
 	nsec_t			 until;		/* fresh until */
 	nsec_t			 good_until;	/* `good` may be used until */
 	struct addr_set		 good;		/* the last good answer */
-	enum resolve_result	 last;		/* KNOWN, NONE or FAILED */
+	enum resolve_result	 last;		/* not WAITS */
 	char			 text[NAME_MAX_BYTES + 1];
 };
 
@@ -79,15 +79,20 @@ void names_unpin(struct names *t, struct name *name);
 /*
  * Set what was answered.  The TTL is taken for at least a second and at most
  * an hour.  A failure leaves the last good answer; "no such name" ends it.
+ * Late is the failure where no server has said anything.
  */
 void name_set_known(struct name *name, const struct addr_set *set,
     unsigned ttl, nsec_t now);
 void name_set_none(struct name *name, nsec_t now);
 void name_set_failed(struct name *name, nsec_t now);
+void name_set_late(struct name *name, nsec_t now);
+
+/* Was the last answer a failure? */
+bool name_is_failing(const struct name *name);
 
 /*
- * What to say without asking: KNOWN and *out, NONE, FAILED; or WAITS if
- * nothing fresh is known.
+ * What to say without asking: KNOWN and *out, NONE, FAILED, LATE; or WAITS
+ * if nothing fresh is known.
  */
 enum resolve_result name_answer(const struct name *name, nsec_t now,
     struct addr_set *out);

@@ -230,7 +230,7 @@ known_or_asked(struct resolver *r, struct name **found, const char *key,
 	*found = name;
 
 	/* Don't wait for servers that failed last time. */
-	if (name->last == RESOLVE_FAILED && name_last_good(name, now, out)) {
+	if (name_is_failing(name) && name_last_good(name, now, out)) {
 		count(&r->stats->cached);
 		return RESOLVE_KNOWN;
 	}
@@ -341,6 +341,16 @@ has_addresses(const struct flight *f)
 	return f->ip4.set.count > 0 || f->ip6.set.count > 0;
 }
 
+/* No answer of use has come. */
+static void
+store_failure(struct flight *f, nsec_t now)
+{
+	if (f->ip4.result == RESOLVE_FAILED || f->ip6.result == RESOLVE_FAILED)
+		name_set_failed(f->name, now);
+	else
+		name_set_late(f->name, now);
+}
+
 /* Both answers have come; perhaps inside take_off(). */
 static void
 land(struct flight *f)
@@ -348,14 +358,14 @@ land(struct flight *f)
 	struct resolver *r = f->resolver;
 	struct resolver_stats *s = r->stats;
 	nsec_t now = loop_now(r->loop);
-	bool failed = f->ip4.result == RESOLVE_FAILED ||
-	    f->ip6.result == RESOLVE_FAILED;
+	bool none = f->ip4.result == RESOLVE_NONE &&
+	    f->ip6.result == RESOLVE_NONE;
 
 	if (has_addresses(f)) {
 		store_addresses(f);
 		count(&s->found);
-	} else if (failed && !f->ip4.no_name && !f->ip6.no_name) {
-		name_set_failed(f->name, now);
+	} else if (!none && !f->ip4.no_name && !f->ip6.no_name) {
+		store_failure(f, now);
 		count(&s->failed);
 	} else {
 		name_set_none(f->name, now);

@@ -36,7 +36,7 @@ enum resolve_result {
 	RESOLVE_WAITS,		/* done comes */
 	RESOLVE_NONE,		/* there is no such name, or it is no name */
 	RESOLVE_FAILED,		/* servers said nothing useful */
-	RESOLVE_LATE,		/* only to done: no answer in time */
+	RESOLVE_LATE,		/* they said nothing in time */
 };
 
 /* How a look-up ended: RESOLVE_KNOWN with a set, or another without. */

@@ -223,7 +223,8 @@ on_answer(void *arg, int status, int timeouts, struct ares_addrinfo *ai)
 	else if (status == ARES_ENODATA || status == ARES_ENOTFOUND)
 		q->result = RESOLVE_NONE;
 	else
-		q->result = RESOLVE_FAILED;
+		q->result = status == ARES_ETIMEOUT ? RESOLVE_LATE :
+		    RESOLVE_FAILED;
 	q->no_name = status == ARES_ENOTFOUND;
 	ares_freeaddrinfo(ai);
 	q->dns->asking--;

@@ -191,6 +191,9 @@ START_TEST(a_failure_is_kept_for_a_second)
 	name_set_failed(name, SEC);
 	ck_assert_int_eq(name_answer(name, 2 * SEC - 1, &out), RESOLVE_FAILED);
 	ck_assert_int_eq(name_answer(name, 2 * SEC, &out), RESOLVE_WAITS);
+	name_set_late(name, 3 * SEC);
+	ck_assert_int_eq(name_answer(name, 4 * SEC - 1, &out), RESOLVE_LATE);
+	ck_assert_int_eq(name_answer(name, 4 * SEC, &out), RESOLVE_WAITS);
 }
 END_TEST
 

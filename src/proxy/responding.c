@@ -265,21 +265,21 @@ asks_for(const struct head *request, struct str protocol)
 	return false;
 }
 
-/* Did the client ask for what the upstream changes to? */
+/* Did the client ask for all that the upstream changes to? */
 static bool
 is_asked_for(const struct exchange *x, const struct head *h)
 {
-	const struct field *f = head_first(h, FIELD_UPGRADE);
 	struct str rest, element;
 	bool any = false;
 
-	if (!x->upgrades || f == NULL)
-		return false;
-	rest = field_value(h, f);
-	while (list_next(&rest, &element)) {
-		if (!asks_for(&x->request, element))
-			return false;
-		any = true;
+	for (const struct field *f = head_first(h, FIELD_UPGRADE);
+	    f != NULL && x->upgrades; f = head_next(h, f)) {
+		rest = field_value(h, f);
+		while (list_next(&rest, &element)) {
+			if (!asks_for(&x->request, element))
+				return false;
+			any = true;
+		}
 	}
 	return any;
 }

@@ -74,11 +74,16 @@ def _second_opinion(run):
 
 
 def _outcome(run, sent_on, answers):
-    """What may not differ between deliveries."""
+    """What may not differ between deliveries.
+
+    A response that may be cut is refused in one and begun in another, so
+    that the client's connection is kept in one only.
+    """
     outcome = {
         "upstream": [(r.start, r.fields, r.body, r.complete)
-                     for r in sent_on],
-        "reasons": [line.get("reason", "") for line in run.all_lines()],
+                     for r in sent_on if not _is_probe(r)],
+        "reasons": [line.get("reason", "")
+                    for line in run.without_probe(run.lines)],
     }
     if not run.case.or_cut:
         outcome["end"] = run.kept if run.case.ends == "keep" \
@@ -87,6 +92,10 @@ def _outcome(run, sent_on, answers):
             [(a.status, _steady(a.fields), a.interim, a.body, a.trailers,
               a.complete) for a in some] for some in answers]
     return outcome
+
+
+def _is_probe(request):
+    return b"/probe-" in request.start
 
 
 def _steady(fields):
@@ -119,7 +128,8 @@ def _log(run, lines):
 
 def _is_cut(run, flat):
     """Is the last answer a part, where the case allows that?"""
-    return run.case.or_cut and bool(flat) and not flat[-1].complete
+    return run.case.or_cut and bool(flat) and (
+        not flat[-1].complete or run.clients[0].end == "reset")
 
 
 def _own(a, line, reasons):
@@ -141,7 +151,7 @@ def _own(a, line, reasons):
 
 def _end(run):
     ends, first = run.case.ends, run.clients[0]
-    if run.case.or_cut and not run.kept:
+    if ends == "keep" and run.case.or_cut and not run.kept:
         return [] if first.end != "open" else ["neither kept nor ended"]
     if ends == "keep":
         return [] if run.kept else [f"not kept: {first.end}"]
@@ -154,9 +164,7 @@ def _end(run):
 
 def _bytes(run, sent_on, answers):
     case, wrong = run.case, []
-    starts = [r.start for r in sent_on]
-    if run.kept:
-        starts = [s for s in starts if b"/probe-" not in s]
+    starts = [r.start for r in sent_on if not _is_probe(r)]
     if case.seen is not None and tuple(starts) != case.seen:
         wrong.append(f"upstreams got {starts}, not {list(case.seen)}")
     if case.connections not in (None, len(run.services)):

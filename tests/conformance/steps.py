@@ -8,6 +8,7 @@ A script is a list of steps, done in order on one connection:
     REQUEST         (upstream) read one whole request
     HEAD            (upstream) read the head of a request
     Content(bytes)  (upstream) read on until its content ends with these
+    Fill(bytes)     send them again and again, until no more is taken
     Quiet(seconds)  fail if anything comes, or the end, within that time
     Mark(name)      lets all who Await(name) go on
     Await(name)     wait for that mark
@@ -34,6 +35,9 @@ import h11
 # Where each step of a script has to be done.
 DEADLINE = 8.0
 
+# More than all buffers between two ends of a connection hold by default.
+FULL = 1 << 25
+
 
 class Word(enum.Enum):
     REQUEST = enum.auto()
@@ -55,6 +59,11 @@ class Until:
 @dataclasses.dataclass(frozen=True)
 class Content:
     end: bytes
+
+
+@dataclasses.dataclass(frozen=True)
+class Fill:
+    data: bytes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,6 +112,7 @@ class Player:
         self.sent = bytearray()
         self.end = "open"       # or "fin", "reset": how the other side ended
         self.closed = False     # we have closed
+        self.left = False       # the script said so
         self.problem = None
         self._looked = 0        # where the next Until begins to look
         s.settimeout(DEADLINE)
@@ -123,6 +133,8 @@ class Player:
             self._send(step)
         elif isinstance(step, Until):
             self._until(step.mark)
+        elif isinstance(step, Fill):
+            self._fill(step.data)
         elif isinstance(step, Quiet):
             self._quiet(step.seconds)
         elif isinstance(step, Mark):
@@ -133,6 +145,7 @@ class Player:
         elif step is FIN:
             self.socket.shutdown(socket.SHUT_WR)
         elif step in (RST, CLOSE):
+            self.left = True
             self.close(step is RST)
         elif step is EOF:
             self.read_to_end()
@@ -171,6 +184,16 @@ class Player:
                 raise Failed(f"ended with {self.end} after "
                              f"{_tail(self.received)}")
         self._looked = at + len(mark)
+
+    def _fill(self, data):
+        """Fail if the other side reads on and on."""
+        many = data * (65536 // len(data) + 1)
+        at = len(self.sent)
+        while select.select([], [self.socket], [], 0.2)[1]:
+            n = self.socket.send(many[(len(self.sent) - at) % len(data):])
+            self.sent += many[:n]
+            if len(self.sent) - at > FULL:
+                raise Failed(f"{FULL} bytes were taken")
 
     def _quiet(self, seconds):
         if select.select([self.socket], [], [], seconds)[0]:

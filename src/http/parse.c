@@ -294,6 +294,9 @@ take_option(struct parser *p, struct head *h, struct str option,
     unsigned *named)
 {
 	if (str_equal_nocase(option, STR("close"))) {
+		/* A field of that name is reserved, but would be named. */
+		if (!h->close)
+			mark_named(h, option, FIELD_OTHER);
 		h->close = true;
 	} else if (str_equal_nocase(option, STR("keep-alive"))) {
 		h->keep_alive = true;
@@ -305,7 +308,7 @@ take_option(struct parser *p, struct head *h, struct str option,
 			return false;
 		if (h->method != METHOD_NONE && !may_be_named(option, id))
 			return false;
-		if (id != FIELD_HOST)
+		if (id != FIELD_HOST || h->method == METHOD_NONE)
 			mark_named(h, option, id);
 	}
 	return true;

@@ -79,6 +79,8 @@ static const struct request_case requests[] = {
 	{ 169, GET "x-foo: 1\r\nConnection: X-Foo\r\nA: 1\r\n"
 	    "cOnnection: Y\r\nX-FOO: 2\r\nY: 2\r\n\r\n",
 	    TO "A: 1\r\n" VIA END, { 0 } },
+	{ 168, GET "Close: 1\r\nConnection: close\r\nA: 1\r\nclose: 2\r\n"
+	    "Closed: 3\r\n\r\n", TO "A: 1\r\nClosed: 3\r\n" VIA END, { 0 } },
 	{ 170, GET "Proxy-Connection: a\r\nKeep-Alive: b\r\nTE: trailers\r\n"
 	    "Upgrade: websocket\r\nHTTP2-Settings: x\r\nTrailer: y\r\n\r\n",
 	    TO VIA END, { 0 } },
@@ -219,6 +221,9 @@ static const struct response_case responses[] = {
 	    { 0 } },
 	{ 137, METHOD_GET, "HTTP/1.1 103 E\r\nLink: x\r\nContent-Length: 5\r\n"
 	    "\r\n", "HTTP/1.1 103 E\r\nLink: x\r\n" VIA END, { 0 } },
+	{ 138, METHOD_GET, "HTTP/1.1 205 R\r\n" DATE END,
+	    "HTTP/1.1 205 R\r\n" DATE VIA "Content-Length: 0\r\n\r\n",
+	    { 0 } },
 	{ 139, METHOD_CONNECT, OK DATE "Content-Length: 3\r\n\r\n",
 	    OK DATE VIA END, { 0 } },
 	{ 151, METHOD_GET, "HTTP/1.1 200\r\n\r\n",
@@ -234,6 +239,8 @@ static const struct response_case responses[] = {
 	{ 162, METHOD_GET, OK "Connection: close, x\r\nKeep-Alive: y\r\n"
 	    "X: 1\r\n" DATE END, OK DATE VIA "Connection: keep-alive\r\n\r\n",
 	    { .keep_alive = true } },
+	{ 168, METHOD_GET, OK "Connection: Host, close\r\nHost: x\r\n"
+	    "Close: y\r\n" DATE END, OK DATE VIA END, { 0 } },
 	{ 165, METHOD_GET, OK "Transfer-Encoding: chunked\r\nTrailer: x\r\n"
 	    DATE END, OK DATE VIA "Connection: close\r\n"
 	    "Transfer-Encoding: chunked\r\n\r\n",

@@ -233,9 +233,10 @@ void out_printf(struct out *o, const char *fmt, ...) PRINTF(2, 3);
 
 /*
  * A JSON string, quotes included, ASCII and valid UTF-8 as they are.  Quotes,
- * backslashes and control bytes are escaped; of other bytes each is \u00XX, as
- * if it were Latin-1.  So no byte of a client ends the string or the line.
- * As much as fits is never cut: all or nothing, like every other call.
+ * backslashes, controls (U+0080 to U+009F too) and separators of lines are
+ * escaped; of other bytes each is \u00XX, as if it were Latin-1.  So no byte
+ * of a client ends the string or the line.  As much as fits is never cut: all
+ * or nothing, like every other call.
  */
 void out_json(struct out *o, struct str s);
 

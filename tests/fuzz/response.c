@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * response.c - fuzz target: bytes of a server, relayed.
+ *
+ * What goes to the client is read again as RFC 9112 says, by somebody who
+ * knows the request and nothing else: the same responses, each of which ends
+ * where it ended for us.
+ */
+#include "fuzz/fuzz.h"
+
+#include <stdlib.h>
+
+#include "http/chars.h"
+#include "http/rewrite.h"
+#include "http/status.h"
+
+enum { RESPONSES = 16 };
+
+#define DATE	"Sun, 06 Nov 1994 08:49:37 GMT"
+#define US	"us"
+
+/* Whom a response goes to. */
+struct client {
+	enum method	method;
+	uint8_t		minor;
+	bool		wants_close;
+};
+
+struct response {
+	struct fuzz_head	head;
+	struct framing		framing;	/* as it came */
+	struct response_rewrite	how;
+};
+
+static char sent[1 << 19], wanted[1 << 17], got[1 << 17];
+
+/* --- what is done with a response -------------------------------------- */
+
+/* Every protocol may pass; then a client may have asked for them. */
+static bool
+switches(const struct head *h)
+{
+	const struct field *f = head_first(h, FIELD_UPGRADE);
+	struct str list = f == NULL ? STR("") : field_value(h, f);
+	struct str all = list, element;
+	unsigned any = 0, good = 0;
+
+	while (list_next(&all, &element))
+		any++;
+	while (upgrade_next(&list, &element))
+		good++;
+	return any > 0 && good == any && head_next(h, f) == NULL;
+}
+
+/* As proxy/responding does it; false: there is no response. */
+static bool
+decide(struct response *r, const struct client *to)
+{
+	const struct head *h = &r->head.h;
+	struct response_rewrite *how = &r->how;
+
+	*how = (struct response_rewrite){ .via = US, .date = DATE };
+	if (framing_of_response(h, to->method, &r->framing) != FAIL_NONE)
+		return false;
+	how->upgrade = h->status == 101;
+	if (h->status == 101)
+		return switches(h);
+	if (h->status < 200)
+		return to->minor == 1;
+	how->framing = r->framing;
+	if (r->framing.kind == FRAMING_CHUNKED ||
+	    r->framing.kind == FRAMING_CLOSE)
+		how->framing.kind = to->minor == 1 ? FRAMING_CHUNKED :
+		    FRAMING_CLOSE;
+	how->close = to->wants_close || how->framing.kind == FRAMING_CLOSE;
+	how->keep_alive = !how->close && to->minor == 0;
+	return true;
+}
+
+/* --- what must come of it ---------------------------------------------- */
+
+static void
+want_connection(struct out *o, const struct response *r)
+{
+	static char protocols[1 << 16];
+	const char *option = r->how.close ? "close" :
+	    r->how.keep_alive ? "keep-alive" : "";
+	struct out list;
+
+	out_init(&list, protocols, sizeof protocols);
+	if (r->head.h.status == 101 || r->head.h.status == 426)
+		fuzz_put_upgrade(&list, &r->head.h);
+	if (out_len(&list) > 0)
+		fuzz_put(o, "Upgrade", out_text(&list));
+	if (out_len(&list) == 0 && *option == '\0')
+		return;
+	out_put(o, "Connection: ");
+	out_put(o, option);
+	if (out_len(&list) > 0)
+		out_put(o, *option != '\0' ? ", Upgrade" : "Upgrade");
+	out_put(o, "\r\n");
+}
+
+static void
+want_framing(struct out *o, const struct framing *f)
+{
+	if (f->kind == FRAMING_CHUNKED) {
+		fuzz_put(o, "Transfer-Encoding", STR("chunked"));
+	} else if (f->kind == FRAMING_LENGTH || f->has_length) {
+		out_put(o, "Content-Length: ");
+		out_number(o, f->length);
+		out_put(o, "\r\n");
+	}
+}
+
+static void
+check_fields(const struct response *r, const struct head *again)
+{
+	const struct head *h = &r->head.h;
+	bool dated = h->status < 200;
+	struct out is_out, must;
+
+	out_init(&is_out, got, sizeof got);
+	out_init(&must, wanted, sizeof wanted);
+	fuzz_put_fields(&is_out, again);
+	for (unsigned i = 0; i < h->count; i++) {
+		const struct field *f = &h->fields[i];
+		if (!fuzz_goes_on(h, f))
+			continue;
+		dated = dated || fuzz_is(h, f, "date");
+		out_str(&must, field_name(h, f));
+		fuzz_put(&must, "", field_value(h, f));
+	}
+	if (!dated)
+		fuzz_put(&must, "Date", STR(DATE));
+	fuzz_put(&must, "Via", h->minor == 0 ? STR("1.0 " US) :
+	    STR("1.1 " US));
+	want_connection(&must, r);
+	want_framing(&must, &r->how.framing);
+	HOLDS(!out_is_full(&is_out) && !out_is_full(&must));
+	fuzz_same(out_text(&is_out), out_text(&must));
+}
+
+static void
+check_reason(const struct head *h, const struct head *again)
+{
+	struct str reason = head_str(h, h->reason);
+
+	HOLDS(h->status == again->status);
+	if (reason.len > 0 && !chars_are(reason, CHAR_TEXT))
+		reason = str_of(status_reason(h->status));
+	fuzz_same(head_str(again, again->reason), reason);
+}
+
+/* Whoever reads it takes its end to be where we put it. */
+static void
+check_framing(const struct response *r, const struct head *again,
+    const struct client *to)
+{
+	struct framing f = fuzz_framing(again, to->method), ours;
+
+	HOLDS(framing_of_response(again, to->method, &ours) == FAIL_NONE);
+	HOLDS(f.kind == ours.kind && f.has_length == ours.has_length);
+	if (r->framing.kind == FRAMING_TUNNEL) {
+		HOLDS(f.kind == FRAMING_TUNNEL);
+		return;
+	}
+	HOLDS(f.kind == r->how.framing.kind);
+	HOLDS(f.length == r->how.framing.length);
+	HOLDS(f.has_length == r->how.framing.has_length);
+	HOLDS(f.kind != FRAMING_CLOSE || again->close);
+	HOLDS(f.kind != FRAMING_CHUNKED || to->minor == 1);
+}
+
+/* --- a connection ------------------------------------------------------ */
+
+static void
+check_body(const struct response *r, struct str is, struct str content)
+{
+	struct fuzz_body b;
+
+	fuzz_body_read(&b, &r->how.framing, is, FUZZ_PIECES);
+	HOLDS(b.used == is.len && b.result == (r->how.framing.kind ==
+	    FRAMING_CLOSE ? BODY_MORE : BODY_DONE));
+	fuzz_same(b.content, content);
+	fuzz_body_free(&b);
+}
+
+/* One response of `in`, sent on; the bytes it took, or 0 for the last one. */
+static size_t
+relay(struct response *r, struct str in, const struct client *to)
+{
+	bool tunnel = r->framing.kind == FRAMING_TUNNEL;
+	struct fuzz_head again;
+	struct fuzz_body body;
+	struct out o;
+
+	out_init(&o, sent, sizeof sent);
+	rewrite_response(&o, &r->head.h, &r->how);
+	HOLDS(!out_is_full(&o));
+	fuzz_body_read(&body, &r->framing, str_skip(in, r->head.used),
+	    FUZZ_PIECES);
+	bool whole = body.result == BODY_DONE || body.ends_at_close;
+	if (!tunnel)
+		fuzz_put_body(&o, r->how.framing.kind, body.content, whole);
+	HOLDS(!out_is_full(&o));
+
+	HOLDS(fuzz_head_read(&again, out_text(&o), SCAN_RESPONSE));
+	HOLDS(again.h.minor == 1);
+	HOLDS(again.h.close == r->how.close);
+	check_reason(&r->head.h, &again.h);
+	check_fields(r, &again.h);
+	check_framing(r, &again.h, to);
+	if (whole && !tunnel)
+		check_body(r, str_skip(out_text(&o), again.used),
+		    body.content);
+	fuzz_head_free(&again);
+	fuzz_body_free(&body);
+	return body.result == BODY_DONE ? r->head.used + body.used : 0;
+}
+
+static void
+converse(struct str in, const struct client *to)
+{
+	size_t used = 1;
+
+	for (int i = 0; i < RESPONSES && used > 0 && in.len > 0; i++) {
+		struct response r;
+
+		used = 0;
+		if (fuzz_head_read(&r.head, in, SCAN_RESPONSE)) {
+			if (decide(&r, to))
+				used = relay(&r, in, to);
+			else if (r.head.h.status < 200 &&
+			    r.head.h.status != 101)
+				used = r.head.used;
+		}
+		fuzz_head_free(&r.head);
+		in = str_skip(in, used);
+	}
+}
+
+void
+fuzz_one(struct str in)
+{
+	static const struct client clients[] = {
+		{ METHOD_GET, 1, false },
+		{ METHOD_GET, 0, false },
+		{ METHOD_HEAD, 1, true },
+		{ METHOD_CONNECT, 1, false },
+	};
+
+	for (unsigned i = 0; i < ARRAY_LEN(clients); i++)
+		converse(in, &clients[i]);
+}

@@ -202,6 +202,8 @@ check_plainly(const struct fuzz_body *b, struct str in)
 	HOLDS(b->result == (v == GOOD ? BODY_DONE : v == MORE ? BODY_MORE :
 	    BODY_BAD));
 	HOLDS(v == BAD || b->used == p.at);
+	HOLDS(v != GOOD || str_equal(b->trailers, str_make(in.at +
+	    p.at - b->trailers.len, b->trailers.len)));
 	fuzz_same(b->content, str_make(p.content, p.count));
 	free(p.content);
 }
@@ -215,6 +217,7 @@ check_deliveries(const struct fuzz_body *whole, struct str in)
 		fuzz_body_read(&b, &chunked, in, how);
 		HOLDS(b.result == whole->result && b.used == whole->used);
 		fuzz_same(b.content, whole->content);
+		fuzz_same(b.trailers, whole->trailers);
 		fuzz_body_free(&b);
 	}
 }

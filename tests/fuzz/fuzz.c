@@ -228,8 +228,8 @@ fuzz_count(const struct head *h, const char *name)
 	return n;
 }
 
-static bool
-is_named(const struct head *h, struct str name)
+bool
+fuzz_is_named(const struct head *h, struct str name)
 {
 	struct str list, option;
 
@@ -259,7 +259,7 @@ fuzz_goes_on(const struct head *h, const struct field *f)
 		if (fuzz_is(h, f, hops[i]))
 			return false;
 	}
-	return !is_named(h, field_name(h, f));
+	return !fuzz_is_named(h, field_name(h, f));
 }
 
 void
@@ -319,16 +319,21 @@ fuzz_framing(const struct head *h, enum method to)
 /* --- bodies ------------------------------------------------------------ */
 
 static void
-add_content(struct fuzz_body *b, const struct body_content *c, size_t n)
+add_content(struct fuzz_body *b, const struct body_content *c,
+    struct str in)
 {
-	HOLDS(c->count >= 0 && c->count <= BODY_SPANS && c->used <= n);
+	HOLDS(c->count >= 0 && c->count <= BODY_SPANS && c->used <= in.len);
+	HOLDS(c->trailers <= c->used);
 	for (int i = 0; i < c->count; i++) {
 		HOLDS(c->iov[i].iov_len > 0);
-		memcpy((char *)b->mem + b->content.len, c->iov[i].iov_base,
+		memcpy(b->mem + b->content.len, c->iov[i].iov_base,
 		    c->iov[i].iov_len);
 		b->content.len += c->iov[i].iov_len;
 	}
 	b->used += c->used;
+	memcpy((char *)b->trailers.at + b->trailers.len,
+	    in.at + c->used - c->trailers, c->trailers);
+	b->trailers.len += c->trailers;
 	HOLDS(b->content.len <= b->used);
 }
 
@@ -344,7 +349,7 @@ decode(struct fuzz_body *b, struct body *body, struct str in)
 
 	do {
 		b->result = body_decode(body, bytes, n, &c);
-		add_content(b, &c, n);
+		add_content(b, &c, str_make(bytes, n));
 		bytes += c.used;
 		n -= c.used;
 	} while (b->result == BODY_SPANS_FULL);
@@ -360,9 +365,10 @@ fuzz_body_read(struct fuzz_body *b, const struct framing *f, struct str in,
 	struct body body;
 	size_t n;
 
-	*b = (struct fuzz_body){ .mem = malloc(in.len + 1) };
+	*b = (struct fuzz_body){ .mem = malloc(2 * in.len + 1) };
 	HOLDS(b->mem != NULL);
 	b->content.at = b->mem;
+	b->trailers.at = b->mem + in.len;
 	body_init(&body, f);
 	fuzz_arrival_init(&a, how, in);
 	b->result = body_is_done(&body) ? BODY_DONE : BODY_MORE;
@@ -372,6 +378,7 @@ fuzz_body_read(struct fuzz_body *b, const struct framing *f, struct str in,
 	}
 	HOLDS(body_is_done(&body) == (b->result == BODY_DONE));
 	HOLDS(body.content == b->content.len);
+	HOLDS(body.scan.at == b->trailers.len);
 	b->ends_at_close = body_ends_at_close(&body);
 }
 

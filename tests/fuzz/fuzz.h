@@ -71,6 +71,9 @@ void fuzz_put_fields(struct out *o, const struct head *h);
 /* One such line. */
 void fuzz_put(struct out *o, const char *name, struct str value);
 
+/* Does any Connection name it? */
+bool fuzz_is_named(const struct head *h, struct str name);
+
 /*
  * Is it about more than this connection?  By name: the fields of hops and
  * framing, and what any Connection names, are not.
@@ -96,7 +99,8 @@ struct framing fuzz_framing(const struct head *h, enum method to);
 struct fuzz_body {
 	enum body_result	 result;
 	struct str		 content;
-	void			*mem;	/* of the content */
+	struct str		 trailers;	/* with the empty line */
+	char			*mem;	/* of the two */
 	size_t			 used;
 	bool			 ends_at_close;
 };

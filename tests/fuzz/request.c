@@ -126,6 +126,24 @@ want_forwarded(struct out *o, const struct request *r)
 		fuzz_put(o, "X-Forwarded-Host", r->how.host);
 }
 
+/* RFC 9110 section 10.1.4: of the next hop too. */
+static bool
+wants_trailers(const struct head *h)
+{
+	struct str list, element;
+	bool any = false;
+
+	for (unsigned i = 0; i < h->count; i++) {
+		if (!fuzz_is(h, &h->fields[i], "te"))
+			continue;
+		list = field_value(h, &h->fields[i]);
+		while (list_next(&list, &element))
+			any = any || str_equal_nocase(element,
+			    STR("trailers"));
+	}
+	return any && h->minor == 1 && fuzz_is_named(h, STR("te"));
+}
+
 /* Ours at the end. */
 static void
 want_ours(struct out *o, const struct request *r)
@@ -143,7 +161,14 @@ want_ours(struct out *o, const struct request *r)
 	if (r->how.upgrade) {
 		out_put(o, "Upgrade: ");
 		fuzz_put_upgrade(o, h);
-		out_put(o, "\r\nConnection: Upgrade\r\n");
+		out_put(o, "\r\n");
+	}
+	if (wants_trailers(h)) {
+		out_put(o, r->how.upgrade ? "Connection: Upgrade, TE\r\n" :
+		    "Connection: TE\r\n");
+		out_put(o, "TE: trailers\r\n");
+	} else if (r->how.upgrade) {
+		out_put(o, "Connection: Upgrade\r\n");
 	}
 	if (r->how.framing.kind == FRAMING_CHUNKED) {
 		fuzz_put(o, "Transfer-Encoding", STR("chunked"));

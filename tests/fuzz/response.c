@@ -11,8 +11,10 @@
 #include <stdlib.h>
 
 #include "http/chars.h"
+#include "http/frame.h"
 #include "http/rewrite.h"
 #include "http/status.h"
+#include "http/trailers.h"
 
 enum { RESPONSES = 16 };
 
@@ -24,6 +26,7 @@ struct client {
 	enum method	method;
 	uint8_t		minor;
 	bool		wants_close;
+	bool		wants_trailers;
 };
 
 struct response {
@@ -72,6 +75,8 @@ decide(struct response *r, const struct client *to)
 	    r->framing.kind == FRAMING_CLOSE)
 		how->framing.kind = to->minor == 1 ? FRAMING_CHUNKED :
 		    FRAMING_CLOSE;
+	how->trailers = to->wants_trailers &&
+	    r->framing.kind == FRAMING_CHUNKED;
 	how->close = to->wants_close || how->framing.kind == FRAMING_CLOSE;
 	how->keep_alive = !how->close && to->minor == 0;
 	return true;
@@ -113,6 +118,17 @@ want_framing(struct out *o, const struct framing *f)
 	}
 }
 
+/* Trailer stays where trailers do. */
+static bool
+goes_on(const struct response *r, const struct field *f)
+{
+	const struct head *h = &r->head.h;
+
+	if (r->how.trailers && fuzz_is(h, f, "trailer"))
+		return !fuzz_is_named(h, STR("trailer"));
+	return fuzz_goes_on(h, f);
+}
+
 static void
 check_fields(const struct response *r, const struct head *again)
 {
@@ -125,7 +141,7 @@ check_fields(const struct response *r, const struct head *again)
 	fuzz_put_fields(&is_out, again);
 	for (unsigned i = 0; i < h->count; i++) {
 		const struct field *f = &h->fields[i];
-		if (!fuzz_goes_on(h, f))
+		if (!goes_on(r, f))
 			continue;
 		dated = dated || fuzz_is(h, f, "date");
 		out_str(&must, field_name(h, f));
@@ -172,17 +188,89 @@ check_framing(const struct response *r, const struct head *again,
 	HOLDS(f.kind != FRAMING_CHUNKED || to->minor == 1);
 }
 
+/* --- trailers ---------------------------------------------------------- */
+
+/* As proxy/responding keeps it: all that Connection lists. */
+static struct str
+named(const struct head *h)
+{
+	static char list[1 << 16];
+	struct out o;
+
+	out_init(&o, list, sizeof list);
+	for (unsigned i = 0; i < h->count; i++) {
+		if (!fuzz_is(h, &h->fields[i], "connection"))
+			continue;
+		out_str(&o, field_value(h, &h->fields[i]));
+		out_char(&o, ',');
+	}
+	return out_text(&o);
+}
+
+static bool
+may_be_trailer(const struct head *h, struct str name)
+{
+	static const char *const headers[] = {
+#define FIELD(ID, name, ...)	name,
+#define HEADER(name)		name,
+#include "http/fields.def"
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(headers); i++) {
+		if (str_equal_nocase(name, str_of(headers[i])))
+			return false;
+	}
+	return !fuzz_is_named(h, name);
+}
+
+/* The lines that may go on, to the byte, and the empty one. */
+static void
+check_trailers(const struct response *r, struct str is, struct str came)
+{
+	struct str line, name;
+	struct out must;
+
+	out_init(&must, wanted, sizeof wanted);
+	for (; came.len > 0; came = str_skip(came, line.len)) {
+		line = str_head(came, str_find(came, '\n') + 1);
+		name = str_head(line, str_find(line, ':'));
+		if (may_be_trailer(&r->head.h, name))
+			out_str(&must, line);
+	}
+	HOLDS(!out_is_full(&must));
+	fuzz_same(is, out_text(&must));
+}
+
+static void
+put_trailers(struct out *o, const struct response *r, struct str came)
+{
+	char *lines = fuzz_copy(came);
+	struct frame f;
+
+	frame_init(&f);
+	frame_trailers(&f, str_make(lines, trailers_filter(lines, came.len,
+	    named(&r->head.h))));
+	for (int i = 0; i < f.count; i++)
+		out_add(o, f.iov[i].iov_base, f.iov[i].iov_len);
+	free(lines);
+}
+
 /* --- a connection ------------------------------------------------------ */
 
 static void
-check_body(const struct response *r, struct str is, struct str content)
+check_body(const struct response *r, struct str is,
+    const struct fuzz_body *came)
 {
 	struct fuzz_body b;
 
 	fuzz_body_read(&b, &r->how.framing, is, FUZZ_PIECES);
 	HOLDS(b.used == is.len && b.result == (r->how.framing.kind ==
 	    FRAMING_CLOSE ? BODY_MORE : BODY_DONE));
-	fuzz_same(b.content, content);
+	fuzz_same(b.content, came->content);
+	if (r->how.trailers)
+		check_trailers(r, b.trailers, came->trailers);
+	else
+		HOLDS(b.trailers.len <= strlen("\r\n"));
 	fuzz_body_free(&b);
 }
 
@@ -202,7 +290,10 @@ relay(struct response *r, struct str in, const struct client *to)
 	    FUZZ_PIECES);
 	bool whole = body.result == BODY_DONE || body.ends_at_close;
 	if (!tunnel)
-		fuzz_put_body(&o, r->how.framing.kind, body.content, whole);
+		fuzz_put_body(&o, r->how.framing.kind, body.content,
+		    whole && !r->how.trailers);
+	if (whole && r->how.trailers)
+		put_trailers(&o, r, body.trailers);
 	HOLDS(!out_is_full(&o));
 
 	HOLDS(fuzz_head_read(&again, out_text(&o), SCAN_RESPONSE));
@@ -212,8 +303,7 @@ relay(struct response *r, struct str in, const struct client *to)
 	check_fields(r, &again.h);
 	check_framing(r, &again.h, to);
 	if (whole && !tunnel)
-		check_body(r, str_skip(out_text(&o), again.used),
-		    body.content);
+		check_body(r, str_skip(out_text(&o), again.used), &body);
 	fuzz_head_free(&again);
 	fuzz_body_free(&body);
 	return body.result == BODY_DONE ? r->head.used + body.used : 0;
@@ -244,10 +334,10 @@ void
 fuzz_one(struct str in)
 {
 	static const struct client clients[] = {
-		{ METHOD_GET, 1, false },
-		{ METHOD_GET, 0, false },
-		{ METHOD_HEAD, 1, true },
-		{ METHOD_CONNECT, 1, false },
+		{ METHOD_GET, 1, .wants_trailers = true },
+		{ METHOD_GET, 0, .wants_close = false },
+		{ METHOD_HEAD, 1, .wants_close = true },
+		{ METHOD_CONNECT, 1, .wants_close = false },
 	};
 
 	for (unsigned i = 0; i < ARRAY_LEN(clients); i++)

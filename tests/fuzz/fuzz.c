@@ -159,6 +159,15 @@ check_ids(const struct head *h)
 	}
 }
 
+/* RFC 9112 section 2.2: only empty lines may come before a request. */
+static void
+check_start(struct str before, enum scan_kind kind)
+{
+	HOLDS(before.len <= (kind == SCAN_REQUEST ? 4 : 0));
+	while (before.len > 0)
+		HOLDS(take_line(&before).len == 0);
+}
+
 bool
 fuzz_head_read(struct fuzz_head *f, struct str in, enum scan_kind kind)
 {
@@ -171,6 +180,7 @@ fuzz_head_read(struct fuzz_head *f, struct str in, enum scan_kind kind)
 		return false;
 	if (parser == NULL)
 		parser = parser_new();
+	check_start(str_head(in, s.scan.start), kind);
 	f->used = s.scan.at;
 	size_t n = s.scan.at - s.scan.start;
 	void *bytes = fuzz_copy(str_make(in.at + s.scan.start, n));
@@ -286,16 +296,15 @@ struct framing
 fuzz_framing(const struct head *h, enum method to)
 {
 	struct framing f = { .kind = FRAMING_NONE };
-	struct str length = STR("");
-	bool chunked = false;
+	struct str length = STR(""), coding = STR("");
 
 	HOLDS(fuzz_count(h, "content-length") +
 	    fuzz_count(h, "transfer-encoding") <= 1);
 	for (unsigned i = 0; i < h->count; i++) {
 		if (fuzz_is(h, &h->fields[i], "content-length"))
 			length = field_value(h, &h->fields[i]);
-		chunked = chunked ||
-		    fuzz_is(h, &h->fields[i], "transfer-encoding");
+		if (fuzz_is(h, &h->fields[i], "transfer-encoding"))
+			coding = field_value(h, &h->fields[i]);
 	}
 	if (length.len > 0)
 		HOLDS(str_number(length, &f.length));
@@ -307,7 +316,7 @@ fuzz_framing(const struct head *h, enum method to)
 	else if (to == METHOD_HEAD || h->status / 100 == 1 ||
 	    h->status == 204 || h->status == 304)
 		f.kind = FRAMING_NONE;
-	else if (chunked)
+	else if (str_equal_nocase(coding, STR("chunked")))
 		f.kind = FRAMING_CHUNKED;
 	else if (length.len > 0)
 		f.kind = FRAMING_LENGTH;

@@ -165,6 +165,18 @@ check_via(struct str value)
 	out_put(&o, "HTTP/1.1\tUS,");
 	out_str(&o, value);
 	HOLDS(has_via(out_text(&o), none));
+	/* In a comment, quoted byte by byte, it is not an element. */
+	out_init(&o, list, sizeof list);
+	out_put(&o, "1.0 a (");
+	for (size_t i = 0; i < value.len; i++) {
+		out_char(&o, '\\');
+		out_char(&o, value.at[i]);
+	}
+	out_put(&o, ", 1.1 " US ")");
+	HOLDS(!has_via(out_text(&o), none));
+	out_put(&o, ", 1.1 " US);
+	HOLDS(has_via(out_text(&o), none));
+
 	/* A comment may be open at its end; without one, nothing is. */
 	if (str_find(value, '(') < value.len)
 		return;

@@ -54,6 +54,25 @@ find_host(struct request *r)
 	return true;
 }
 
+/* What came has one length, and whoever relies on a field is given it. */
+static void
+check_trust(const struct head *h, const struct framing *ours)
+{
+	static const char *const relied_on[] = {
+		"authorization", "content-length", "cookie", "forwarded",
+		"transfer-encoding", "x-forwarded-for", "x-forwarded-host",
+	};
+	struct framing f = fuzz_framing(h, METHOD_NONE);
+
+	HOLDS(f.kind == ours->kind && f.length == ours->length);
+	HOLDS(f.kind != FRAMING_CHUNKED || h->minor == 1);
+	HOLDS(f.kind == FRAMING_NONE || h->method != METHOD_CONNECT);
+	HOLDS(fuzz_count(h, "host") <= 1);
+	HOLDS(fuzz_count(h, "host") == 1 || h->minor == 0);
+	for (unsigned i = 0; i < ARRAY_LEN(relied_on); i++)
+		HOLDS(!fuzz_is_named(h, str_of(relied_on[i])));
+}
+
 /* As proxy/routing and proxy/relaying do it; false: it does not go on. */
 static bool
 route(struct request *r)
@@ -63,8 +82,10 @@ route(struct request *r)
 	    h->method == METHOD_TRACE;
 
 	r->how = (struct request_rewrite){ .target = &r->target, .via = US };
-	if (framing_of_request(h, &r->how.framing) != FAIL_NONE ||
-	    target_parse(h, &r->target) != FAIL_NONE ||
+	if (framing_of_request(h, &r->how.framing) != FAIL_NONE)
+		return false;
+	check_trust(h, &r->how.framing);
+	if (target_parse(h, &r->target) != FAIL_NONE ||
 	    via_has(h, US) || !find_host(r) ||
 	    (counts && max_forwards(h) == 0))
 		return false;

@@ -55,6 +55,22 @@ switches(const struct head *h)
 	return any > 0 && good == any && head_next(h, f) == NULL;
 }
 
+/* Where there is content, nobody could think that it ends elsewhere. */
+static void
+check_length(const struct head *h, const struct client *to,
+    const struct framing *ours)
+{
+	struct framing f;
+
+	if (ours->kind == FRAMING_NONE || ours->kind == FRAMING_TUNNEL)
+		return;
+	f = fuzz_framing(h, to->method);
+	if (h->status == 205 && f.kind == FRAMING_CLOSE)
+		f.kind = FRAMING_LENGTH;
+	HOLDS(f.kind == ours->kind && f.length == ours->length);
+	HOLDS(f.kind != FRAMING_CHUNKED || h->minor == 1);
+}
+
 /* As proxy/responding does it; false: there is no response. */
 static bool
 decide(struct response *r, const struct client *to)
@@ -65,6 +81,7 @@ decide(struct response *r, const struct client *to)
 	*how = (struct response_rewrite){ .via = US, .date = DATE };
 	if (framing_of_response(h, to->method, &r->framing) != FAIL_NONE)
 		return false;
+	check_length(h, to, &r->framing);
 	how->upgrade = h->status == 101;
 	if (h->status == 101)
 		return switches(h);
@@ -176,7 +193,10 @@ check_framing(const struct response *r, const struct head *again,
 	struct framing f = fuzz_framing(again, to->method), ours;
 
 	HOLDS(framing_of_response(again, to->method, &ours) == FAIL_NONE);
-	HOLDS(f.kind == ours.kind && f.has_length == ours.has_length);
+	/* We take a 205 to be empty, and its connection is not used again. */
+	HOLDS(f.kind == ours.kind ||
+	    (again->status == 205 && f.kind == FRAMING_CLOSE));
+	HOLDS(f.has_length == ours.has_length);
 	if (r->framing.kind == FRAMING_TUNNEL) {
 		HOLDS(f.kind == FRAMING_TUNNEL);
 		return;

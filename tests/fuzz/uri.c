@@ -46,7 +46,7 @@ check_text(const struct authority *a, struct str is)
 		    str_head(must, must.len - 1) : must);
 		return;
 	}
-	HOLDS(colon < must.len);
+	HOLDS(colon < must.len && must.len - colon <= sizeof ":65535" - 1);
 	struct str digits = str_skip(must, colon + 1);
 	while (str_starts(digits, STR("0")))
 		digits = str_skip(digits, 1);
@@ -111,6 +111,19 @@ check_absolute(struct str in, const struct target *t, enum method m)
 		fuzz_same(t->path, rest);
 }
 
+/* Whatever begins with a good authority must be accepted. */
+static bool
+is_absolute(struct str in, enum method m)
+{
+	struct authority a;
+	struct str rest = str_skip(in, strlen("http://"));
+	size_t end = MIN(str_find(rest, '/'), str_find(rest, '?'));
+
+	return m != METHOD_CONNECT &&
+	    str_starts_nocase(in, STR("http://")) &&
+	    authority_parse(str_head(rest, end), &a);
+}
+
 static void
 check_target(struct str in, enum method m)
 {
@@ -118,8 +131,11 @@ check_target(struct str in, enum method m)
 	    .method = m, .target = { 0, (uint32_t)in.len } };
 	struct target t;
 
-	if (target_parse(&h, &t) != FAIL_NONE)
+	if (target_parse(&h, &t) != FAIL_NONE) {
+		HOLDS(!is_absolute(in, m));
+		HOLDS(m == METHOD_CONNECT || !str_starts(in, STR("/")));
 		return;
+	}
 	HOLDS((m == METHOD_CONNECT) == (t.form == TARGET_AUTHORITY));
 	switch (t.form) {
 	case TARGET_ORIGIN:

@@ -54,7 +54,10 @@ find_host(struct request *r)
 	return true;
 }
 
-/* What came has one length, and whoever relies on a field is given it. */
+/*
+ * What came has one length, a target that is read in one way only, and all
+ * fields that others rely on.
+ */
 static void
 check_trust(const struct head *h, const struct framing *ours)
 {
@@ -67,6 +70,12 @@ check_trust(const struct head *h, const struct framing *ours)
 	HOLDS(f.kind == ours->kind && f.length == ours->length);
 	HOLDS(f.kind != FRAMING_CHUNKED || h->minor == 1);
 	HOLDS(f.kind == FRAMING_NONE || h->method != METHOD_CONNECT);
+	for (uint32_t i = 0; i < h->target.len; i++) {
+		unsigned char c = (unsigned char)h->base[h->target.at + i];
+		HOLDS(c > ' ' && c < 0x7f && c != '#');
+	}
+	HOLDS(!h->upgrade || (h->minor == 1 &&
+	    fuzz_is_named(h, STR("upgrade"))));
 	HOLDS(fuzz_count(h, "host") <= 1);
 	HOLDS(fuzz_count(h, "host") == 1 || h->minor == 0);
 	for (unsigned i = 0; i < ARRAY_LEN(relied_on); i++)

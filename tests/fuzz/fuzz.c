@@ -272,6 +272,24 @@ fuzz_goes_on(const struct head *h, const struct field *f)
 	return !fuzz_is_named(h, field_name(h, f));
 }
 
+/* "name" or "name/version", and not h2c, whatever follows. */
+static bool
+may_upgrade_to(struct str protocol)
+{
+	unsigned slashes = 0;
+
+	if (str_starts_nocase(protocol, STR("h2c")) ||
+	    str_starts(protocol, STR("/")) || str_ends(protocol, STR("/")))
+		return false;
+	for (size_t i = 0; i < protocol.len; i++) {
+		if (protocol.at[i] == '/')
+			slashes++;
+		else if (!char_is(protocol.at[i], CHAR_TOKEN))
+			return false;
+	}
+	return slashes <= 1;
+}
+
 void
 fuzz_put_upgrade(struct out *o, const struct head *h)
 {
@@ -283,7 +301,7 @@ fuzz_put_upgrade(struct out *o, const struct head *h)
 			continue;
 		list = field_value(h, &h->fields[i]);
 		while (list_next(&list, &protocol)) {
-			if (str_starts_nocase(protocol, STR("h2c")))
+			if (!may_upgrade_to(protocol))
 				continue;
 			if (out_len(o) > start)
 				out_put(o, ", ");

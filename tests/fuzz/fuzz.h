@@ -85,7 +85,7 @@ bool fuzz_is(const struct head *h, const struct field *f, const char *name);
 
 unsigned fuzz_count(const struct head *h, const char *name);
 
-/* What may go on of all Upgrade fields, as one list. */
+/* What may go on of all Upgrade fields, as one list; h2c may not. */
 void fuzz_put_upgrade(struct out *o, const struct head *h);
 
 /*

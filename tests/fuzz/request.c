@@ -99,6 +99,8 @@ route(struct request *r)
 	    (counts && max_forwards(h) == 0))
 		return false;
 	r->how.upgrade = h->upgrade && h->method != METHOD_CONNECT;
+	/* As if a forward proxy kept no connections. */
+	r->how.close = r->mode == FORWARD && !r->how.upgrade;
 	if (r->mode == FORWARD)
 		return true;
 	r->how.forwarded = (struct forwarded){
@@ -174,6 +176,27 @@ wants_trailers(const struct head *h)
 	return any && h->minor == 1 && fuzz_is_named(h, STR("te"));
 }
 
+static void
+want_connection(struct out *o, const struct request *r)
+{
+	static const char *const options[] = { "close", "Upgrade", "TE" };
+	bool trailers = wants_trailers(&r->head.h);
+	const bool has[] = { r->how.close, r->how.upgrade, trailers };
+	const char *before = "Connection: ";
+
+	for (unsigned i = 0; i < ARRAY_LEN(options); i++) {
+		if (!has[i])
+			continue;
+		out_put(o, before);
+		out_put(o, options[i]);
+		before = ", ";
+	}
+	if (before[0] == ',')
+		out_put(o, "\r\n");
+	if (trailers)
+		out_put(o, "TE: trailers\r\n");
+}
+
 /* Ours at the end. */
 static void
 want_ours(struct out *o, const struct request *r)
@@ -193,13 +216,7 @@ want_ours(struct out *o, const struct request *r)
 		fuzz_put_upgrade(o, h);
 		out_put(o, "\r\n");
 	}
-	if (wants_trailers(h)) {
-		out_put(o, r->how.upgrade ? "Connection: Upgrade, TE\r\n" :
-		    "Connection: TE\r\n");
-		out_put(o, "TE: trailers\r\n");
-	} else if (r->how.upgrade) {
-		out_put(o, "Connection: Upgrade\r\n");
-	}
+	want_connection(o, r);
 	if (r->how.framing.kind == FRAMING_CHUNKED) {
 		fuzz_put(o, "Transfer-Encoding", STR("chunked"));
 	} else if (r->how.framing.kind == FRAMING_LENGTH) {
@@ -266,7 +283,8 @@ check_head(const struct request *r, const struct head *again)
 	struct framing f = fuzz_framing(again, METHOD_NONE), ours;
 
 	HOLDS(again->minor == 1 && again->method == r->head.h.method);
-	HOLDS(again->upgrade == r->how.upgrade && !again->close);
+	HOLDS(again->upgrade == r->how.upgrade);
+	HOLDS(again->close == r->how.close);
 	check_target(r, again);
 	check_fields(r, again);
 	HOLDS(via_has(again, US));

@@ -11,6 +11,23 @@ static char text[1 << 16], read_back[1 << 16], points[1 << 16];
 
 /* --- JSON -------------------------------------------------------------- */
 
+/* The bytes that RFC 3629 has for c are those that c was read from. */
+static void
+check_utf8(struct str is, uint32_t c)
+{
+	char must[4];
+	struct out o;
+	unsigned more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+	static const unsigned char first[] = { 0, 0xc0, 0xe0, 0xf0 };
+
+	HOLDS(c <= 0x10ffff && (c < 0xd800 || c > 0xdfff));
+	out_init(&o, must, sizeof must);
+	out_char(&o, (char)(first[more] | c >> 6 * more));
+	while (more-- > 0)
+		out_char(&o, (char)(0x80 | (c >> 6 * more & 0x3f)));
+	fuzz_same(is, out_text(&o));
+}
+
 static void
 put_point(struct out *o, uint32_t c)
 {
@@ -57,6 +74,8 @@ put_points(struct out *o, struct str in)
 		uint32_t c;
 		size_t n = str_utf8(in, &c);
 
+		if (n > 0)
+			check_utf8(str_head(in, n), c);
 		put_point(o, n > 0 ? c : (unsigned char)in.at[0]);
 		in = str_skip(in, MAX(n, (size_t)1));
 	}

@@ -31,7 +31,6 @@ FINAL = rb"(?m)^Connection: close\r$"
 ONCE = rb"(?is)connection: .*connection: "
 CLOSES = {
     "the client wants it": (G + b"Connection: close\r\n\r\n", [EARLY + OK]),
-    "it is the last": ([G + E, FIN], [EARLY + OK]),
     "an old client": (b"GET / HTTP/1.0\r\nHost: a\r\n\r\n", [OK]),
 }
 for name, (client, upstream) in CLOSES.items():

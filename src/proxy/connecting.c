@@ -32,6 +32,14 @@ connected(struct exchange *x)
 	return is_opaque(x) ? XS_TUNNEL : XS_RELAY;
 }
 
+/* RFC 9112 section 6.1: whoever speaks HTTP/1.0 knows no chunks. */
+static bool
+is_too_old(const struct exchange *x)
+{
+	return x->framing.kind == FRAMING_CHUNKED && x->group != NULL &&
+	    pool_group_is_old(x->group, worker_now(x->worker));
+}
+
 static bool
 take_pooled(struct exchange *x)
 {
@@ -106,6 +114,8 @@ connect_enter_resolve(struct exchange *x)
 		return XS_CONNECT;
 	if (!is_opaque(x))
 		x->group = destination_group(x);
+	if (is_too_old(x))
+		return exchange_failed(x, FAIL_LENGTH_REQUIRED);
 	if (take_pooled(x))
 		return connected(x);
 
@@ -200,6 +210,8 @@ try_server(struct exchange *x)
 		x->tried |= UINT64_C(1) << server_index(s);
 	x->server = s;
 	x->group = &local->pool;
+	if (is_too_old(x))
+		return exchange_failed(x, FAIL_LENGTH_REQUIRED);
 	if (take_pooled(x))
 		return connected(x);
 	server_get_addrs(s, &set);

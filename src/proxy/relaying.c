@@ -411,10 +411,6 @@ start_body(struct exchange *x)
 enum exchange_state
 relay_enter(struct exchange *x)
 {
-	/* RFC 9112 section 6.1: HTTP/1.0 knows no chunks. */
-	if (x->framing.kind == FRAMING_CHUNKED && x->group != NULL &&
-	    pool_group_is_old(x->group, worker_now(x->worker)))
-		return exchange_failed(x, FAIL_LENGTH_REQUIRED);
 	if (!head_fits(x))
 		return exchange_failed(x, FAIL_HEAD_TOO_LARGE);
 	x->head_sent = false;

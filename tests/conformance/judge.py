@@ -80,7 +80,8 @@ def _outcome(run, sent_on, answers):
     that the client's connection is kept in one only.
     """
     outcome = {
-        "upstream": [(r.start, r.fields, r.body, r.complete)
+        # How much of a body that was given up had gone on is chance.
+        "upstream": [(r.start, r.fields, r.complete and r.body)
                      for r in sent_on if not _is_probe(r)],
         "reasons": [line.get("reason", "")
                     for line in run.without_probe(run.lines)],

@@ -331,7 +331,7 @@ class Upstreams:
 
     def __init__(self, addresses):
         self._listeners = []
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._scripts = iter(())
         self._services = []
         self._marks = Marks()
@@ -342,20 +342,29 @@ class Upstreams:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             s.bind(address)
             s.listen(64)
+            s.setblocking(False)
             self._listeners.append(s)
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
         while not self._over:
-            for s in select.select(self._listeners, [], [], 0.5)[0]:
-                c, _ = s.accept()
-                self._serve(c)
+            select.select(self._listeners, [], [], 0.5)
+            self._accept_all()
+
+    def _accept_all(self):
+        """Take the connections that the daemon has made so far."""
+        with self._lock:
+            for s in self._listeners:
+                try:
+                    while True:
+                        self._serve(s.accept()[0])
+                except BlockingIOError:
+                    pass
 
     def _serve(self, c):
-        with self._lock:
-            service = Service(c, self._marks)
-            script = next(self._scripts, ())
-            self._services.append(service)
+        service = Service(c, self._marks)
+        script = next(self._scripts, ())
+        self._services.append(service)
         threading.Thread(
             target=service.run, args=(script,), daemon=True).start()
 
@@ -372,6 +381,7 @@ class Upstreams:
         the daemon closes that when it sees the end of ours.
         """
         with self._lock:
+            self._accept_all()
             services = list(self._services)
         end = time.monotonic() + DEADLINE
         for service in services:

@@ -4,16 +4,27 @@
 Nothing here knows what a case expects.  What upstreams got must be requests,
 exactly those that the access log says were sent on; what clients got must be
 responses, one for each line of the log that has a status.  What went through
-a tunnel must be what was sent into it.
+a tunnel must be what was sent into it.  Where h11 would choose between two
+readings, as of Content-Length with Transfer-Encoding, there may be only one.
 """
 
 import dataclasses
 import datetime
+import re
 
 import h11
 
 MOST = 1 << 22          # bytes of a head
 LONG = 4096             # bytes of a target that the log may leave out
+
+# What h11 says of a body whose end did not come.
+CUT = "without sending complete message body"
+
+# What no request has that goes on, and all that two others of ours may say.
+HOP_BY_HOP = (b"keep-alive", b"proxy-connection", b"proxy-authorization",
+              b"trailer", b"http2-settings")
+OUR_OPTIONS = {b"connection": rb"((close|Upgrade|TE)(, |$))+",
+               b"te": rb"trailers"}
 
 
 @dataclasses.dataclass
@@ -65,6 +76,7 @@ def requests(service):
             if isinstance(event, h11.Request):
                 found.append(Request(event.method, event.target,
                                      tuple(event.headers)))
+                _request_head(event)
             elif isinstance(event, h11.Data):
                 found[-1].body += bytes(event.data)
             elif isinstance(event, h11.EndOfMessage):
@@ -83,6 +95,47 @@ def requests(service):
     if rest and (not found or found[-1].complete):
         raise Objection(f"an upstream got more than requests: {rest[:200]!r}")
     return found, b""
+
+
+def _values(event, name):
+    return [v for n, v in event.headers if n == name]
+
+
+def _framed(event, who):
+    """Does this head say once, if at all, and as we do, how long it is?"""
+    codings = _values(event, b"transfer-encoding")
+    lengths = _values(event, b"content-length")
+    if event.http_version != b"1.1":
+        raise Objection(f"{who} got version {event.http_version!r}")
+    if len(codings) + len(lengths) > 1 or codings not in ([], [b"chunked"]):
+        raise Objection(f"{who} got lengths {lengths} and codings {codings}")
+
+
+def _request_head(event):
+    """What each request that goes on has, and what none of them has."""
+    _framed(event, "an upstream")
+    if event.headers[0][0] != b"host":
+        raise Objection(f"Host is not first: {event.headers!r}")
+    if not _values(event, b"via"):
+        raise Objection(f"a request without Via: {event.headers!r}")
+    for name in HOP_BY_HOP:
+        if _values(event, name):
+            raise Objection(f"an upstream got {name!r}: {event.headers!r}")
+    for name, pattern in OUR_OPTIONS.items():
+        for value in _values(event, name):
+            if not re.fullmatch(pattern, value):
+                raise Objection(f"an upstream got {name!r}: {value!r}")
+
+
+def _response_head(event):
+    """The same for responses, final and interim."""
+    _framed(event, "a client")
+    bare = event.status_code < 200 or event.status_code == 204
+    for name in (b"content-length", b"transfer-encoding") if bare else ():
+        if _values(event, name):
+            raise Objection(f"a client got {event.status_code} with {name!r}")
+    if event.status_code >= 200 and not _values(event, b"date"):
+        raise Objection(f"a response without Date: {event.headers!r}")
 
 
 def _switched(service, request):
@@ -106,9 +159,10 @@ def responses(player, lines):
         parser.receive_data(bytes(player.received))
     if player.end != "open":
         parser.receive_data(b"")
+    asked = [line for line in lines if line["status"]]
     found = []
     try:
-        for line in (line for line in lines if line["status"]):
+        for line in asked:
             _ask(parser, line)
             r = _response(parser, found)
             if r.status == 101 or (line.get("method") == "CONNECT" and
@@ -118,13 +172,17 @@ def responses(player, lines):
                 parser.start_next_cycle()
             else:
                 break
+        if len(found) < len(asked):
+            raise Missing(f"the log has {len(asked)} responses, and "
+                          f"{len(found)} came")
     except Missing:
         if player.left:
             return found, b""           # it did not stay to read
         raise
     except h11.RemoteProtocolError as e:
-        if found and not found[-1].complete and player.end != "open":
-            return found, b""           # cut, as a client sees it
+        if CUT in str(e) and player.end != "open" and \
+                len(found) == len(asked):
+            return found, b""           # as a client sees it
         raise Objection(f"a client got what h11 refuses: {e}: "
                         f"{bytes(player.received[-600:])!r}")
     rest = parser.trailing_data[0]
@@ -147,6 +205,8 @@ def _response(parser, found):
     interim = []
     while True:
         event = parser.next_event()
+        if isinstance(event, (h11.InformationalResponse, h11.Response)):
+            _response_head(event)
         if isinstance(event, h11.InformationalResponse) and \
                 event.status_code != 101:
             interim.append(event.status_code)
@@ -202,31 +262,41 @@ def agree(sent_on, lines):
     """
     claimed = [line for line in lines if line.get("server") and
                line.get("method") != "CONNECT"]
-    least = sum(1 for line in claimed if not line.get("reason"))
-    most = sum(1 + line.get("retries", 0) for line in claimed)
-    if not least <= len(sent_on) <= most:
-        raise Objection(f"upstreams got {len(sent_on)} requests, the log has "
-                        f"{least} to {most}")
-    methods = {line["method"].encode() for line in claimed}
-    for r in sent_on:
-        if r.method not in methods:
-            raise Objection(f"nobody asked for {r.start!r}")
-        if r.target.startswith(b"/") and not any(
-                line["method"].encode() == r.method and
-                _same_target(line.get("target"), r.target)
-                for line in claimed):
+    sure = [line for line in claimed if not line.get("reason")]
+    # Whole requests first, for lines that are sure: a part was tried again.
+    left = sure + [line for line in claimed for _ in range(
+        line.get("retries", 0) + bool(line.get("reason")))]
+    got = 0
+    for r in sorted(sent_on, key=lambda r: not (r.complete or r.answered)):
+        n = next((n for n, line in enumerate(left) if _is_of(r, line)), None)
+        if n is None:
             raise Objection(f"the log does not have {r.start!r}")
-    whole = sum(r.complete or r.answered for r in sent_on)
-    sure = sum(1 for line in claimed
-               if not line.get("reason") and line["status"] < 400)
-    if whole < sure:
-        raise Objection(f"{whole} whole requests for {sure} good exchanges")
+        line = left.pop(n)
+        got += n < len(sure) - got
+        if not (r.complete or r.answered or line.get("reason") or
+                line["status"] >= 400 or line.get("retries")):
+            raise Objection(f"a part of {r.start!r} for {line['status']}")
+    if got < len(sure):
+        raise Objection(f"upstreams got {len(sent_on)} requests, and none "
+                        f"for {left[0]}")
 
 
-def _same_target(asked, sent):
-    if asked is None:
-        return len(sent) > LONG     # a line that had no room for it
-    asked = asked.encode("latin-1", "replace")
-    return asked == sent or asked.endswith(sent) or \
-        b"/" + asked.partition(b"?")[1] + asked.partition(b"?")[2] == sent or \
-        (asked.startswith(b"http://") and sent == b"/")
+def _is_of(request, line):
+    """Did this line's exchange send that request on?"""
+    if line["method"].encode() != request.method:
+        return False
+    target = line.get("target")
+    if target is None:
+        return len(request.target) > LONG   # a line had no room for it
+    return request.target == _as_sent(target.encode(), request.method)
+
+
+def _as_sent(target, method):
+    """What goes on of a target: RFC 9112 section 3.2."""
+    site = re.match(rb"(?i)http://[^/?]*", target)
+    if site is None:
+        return target
+    rest = target[site.end():]
+    if not rest and method == b"OPTIONS":
+        return b"*"
+    return rest if rest.startswith(b"/") else b"/" + rest

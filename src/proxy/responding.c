@@ -22,6 +22,9 @@
 #include "proxy/worker.h"
 #include "upstream/pool.h"
 
+/* A 101 changes to so many at most: one over another (RFC 9110, 7.8). */
+enum { PROTOCOLS = 8 };
+
 /* --- connections that end too early ------------------------------------ */
 
 /*
@@ -265,23 +268,26 @@ asks_for(const struct head *request, struct str protocol)
 	return false;
 }
 
-/* Did the client ask for all that the upstream changes to? */
+/*
+ * Did the client ask for all that the upstream changes to?  Each is looked for
+ * among all that was asked for, so a long list would hold up the loop.
+ */
 static bool
 is_asked_for(const struct exchange *x, const struct head *h)
 {
 	struct str rest, element;
-	bool any = false;
+	unsigned any = 0;
 
 	for (const struct field *f = head_first(h, FIELD_UPGRADE);
 	    f != NULL && x->upgrades; f = head_next(h, f)) {
 		rest = field_value(h, f);
 		while (list_next(&rest, &element)) {
-			if (!asks_for(&x->request, element))
+			if (++any > PROTOCOLS ||
+			    !asks_for(&x->request, element))
 				return false;
-			any = true;
 		}
 	}
-	return any;
+	return any > 0;
 }
 
 /* 101: what follows, both ways, is not HTTP. */

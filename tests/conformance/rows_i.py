@@ -82,6 +82,15 @@ for name, (ask, answer) in NOT_WANTED.items():
 refused(229, "HTTP/1.0", client=b"GET / HTTP/1.0\r\nHost: a\r\n" + UPGRADE + E,
         upstream=[(REQUEST, YES + FRAME, EOF)], status=502, seen=b"GET /",
         reason="upgrade_failed")
+# Each of many would be looked for among many, while nobody else is served.
+MANY = b"a, " * 5000 + b"websocket"
+for n, status in (8, 101), (9, 502):
+    case(229, f"{n} protocols", status=status, client=[
+             ASK.replace(b"websocket", MANY), Until(b"\r\n\r\n"), FIN, EOF],
+         upstream=[(REQUEST, YES.replace(
+             b"websocket", b"websocket" + b", websocket" * (n - 1)), EOF)],
+         ends="gone" if status == 101 else "close",
+         reason="" if status == 101 else "upgrade_failed")
 for name, answer in {
         "alone": b"HTTP/1.1 101 S\r\n\r\n",
         "with Connection": b"HTTP/1.1 101 S\r\nConnection: Upgrade\r\n\r\n",

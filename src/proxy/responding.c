@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 
+#include "http/chars.h"
 #include "http/frame.h"
 #include "http/parse.h"
 #include "http/rewrite.h"
@@ -182,7 +183,11 @@ forwards_trailers(const struct exchange *x)
 	    trailers_wanted(&x->request);
 }
 
-/* Note what the head's Connection names, for later; false without memory. */
+/*
+ * Note what the head's Connection names, for later; false without memory.  Not
+ * what names nothing: each trailer is looked for in all that is noted.  Quotes
+ * mean nothing there, as for parse.c.
+ */
 static bool
 keep_named(struct exchange *x, const struct head *h)
 {
@@ -190,12 +195,17 @@ keep_named(struct exchange *x, const struct head *h)
 	const struct field *f = head_first(h, FIELD_CONNECTION);
 
 	for (; f != NULL; f = head_next(h, f)) {
-		struct str value = field_value(h, f);
-		if (!block_keep(blocks, &x->in, value.at, value.len,
-		    BLOCK_PERMIT) ||
-		    !block_keep(blocks, &x->in, ",", 1, BLOCK_PERMIT))
-			return false;
-		x->named = x->in->end - x->in->start;
+		struct str rest = field_value(h, f), option;
+		while (str_split(&rest, ',', &option)) {
+			option = str_trim(option);
+			if (!chars_are(option, CHAR_TOKEN))
+				continue;
+			if (!block_keep(blocks, &x->in, option.at, option.len,
+			    BLOCK_PERMIT) ||
+			    !block_keep(blocks, &x->in, ",", 1, BLOCK_PERMIT))
+				return false;
+			x->named = x->in->end - x->in->start;
+		}
 	}
 	return true;
 }

@@ -45,6 +45,10 @@ case(124, "after a response", client=ASKS, upstream=[
 case(126, "after a response", client=ASKS, upstream=[
     CHUNKED + b"Connection: X-T\r\n\r\n" + LAST + b"x-t: 1\r\nX-U: 2\r\n\r\n"],
     got=rb"\r\n0\r\nX-U: 2\r\n\r\n", got_not=rb"(?i)x-t")
+case(126, "after a response, among what names nothing", client=ASKS, upstream=[
+    CHUNKED + b"Connection: ,\"x, X-T , ,y z,,\r\nConnection: X-V,\r\n\r\n" +
+    LAST + b"x-t: 1\r\nX-U: 2\r\nx-v: 3\r\nx: 4\r\n\r\n"],
+    got=rb"\r\n0\r\nX-U: 2\r\nx: 4\r\n\r\n", got_not=rb"(?i)x-[tv]")
 for bad in BAD:
     case(127, f"after a response: {bad!r}",
          client=[ASKS, Until(b"z\r\n"), Mark("begun"), EOF],

@@ -160,6 +160,8 @@ def responses(player, lines):
     if player.end != "open":
         parser.receive_data(b"")
     asked = [line for line in lines if line["status"]]
+    if not all(line["status"] for line in lines[:-1]):
+        raise Objection("an exchange without an answer was not the last")
     found = []
     try:
         for line in asked:

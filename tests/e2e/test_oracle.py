@@ -92,6 +92,15 @@ def test_a_response_that_did_not_come():
             responses(received, line(), line())
 
 
+def test_a_line_too_many():
+    """Who got no answer is gone, and is logged once."""
+    gone = line(status=0, reason="client_closed")
+    assert len(responses(OK, line(), gone)) == 1
+    for lines in (gone, line()), (line(), gone, gone):
+        with pytest.raises(oracle.Objection):
+            responses(OK, *lines)
+
+
 def sent_on(*targets, complete=True):
     return [oracle.Request(b"GET", target, (), complete=complete)
             for target in targets]

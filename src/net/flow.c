@@ -48,7 +48,7 @@ void
 flow_start(struct flow *f, const struct flow_opts *opts)
 {
 	ASSERT(f->waits == FLOW_IDLE);
-	ASSERT(opts->high > 0 && opts->low < opts->high);
+	ASSERT(opts->high > 0 && opts->low <= opts->high);
 
 	f->opts = *opts;
 	f->source_over = f->fin = f->told = f->paused = false;

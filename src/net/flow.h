@@ -107,7 +107,7 @@ struct flow {
 /* Not running. */
 void flow_init(struct flow *f);
 
-/* Begin to read; *opts is copied.  0 < high, low < high. */
+/* Begin to read; *opts is copied.  0 < high, low <= high. */
 void flow_start(struct flow *f, const struct flow_opts *opts);
 
 /*

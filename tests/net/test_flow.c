@@ -262,6 +262,22 @@ START_TEST(a_sink_that_does_not_read_holds_the_source_back)
 }
 END_TEST
 
+/* The least that a configuration may say: nothing between the two. */
+START_TEST(one_mark_may_be_both)
+{
+	struct flow_opts o = opts();
+	struct rig_sink sink = { .fd = x.out };
+	unsigned turns = 0;
+
+	o.low = o.high;
+	start(&o);
+	rig_until(&rig, held_back, &turns);
+	rig_until(&rig, all_through, &sink);
+	ck_assert_uint_eq(sink.got, MANY);
+	ck_assert_int_eq(x.how, FLOW_DRAINED);
+}
+END_TEST
+
 /* --- ends of messages --- */
 
 START_TEST(after_the_last_byte_the_source_is_free_for_another)
@@ -523,6 +539,7 @@ main(void)
 	tcase_add_test(t, bytes_and_the_end_go_through);
 	tcase_add_test(t, without_functions_bytes_go_as_they_are);
 	tcase_add_test(t, a_sink_that_does_not_read_holds_the_source_back);
+	tcase_add_test(t, one_mark_may_be_both);
 	tcase_add_test(t, after_the_last_byte_the_source_is_free_for_another);
 	tcase_add_test(t, a_push_that_is_the_last_ends_later);
 	tcase_add_test(t, a_push_goes_before_what_is_read);

@@ -227,15 +227,17 @@ conn_new(struct pool *p, struct pool_group *g, struct stream *s,
 
 /*
  * What has come on it belongs to no request, and must not be taken for the
- * answer to the next one.
+ * answer to the next one.  One that was given back in this turn has not been
+ * polled since: more than the answer may lie in it, which a read of just that
+ * has not found.
  */
 static bool
 is_usable(const struct conn *c)
 {
 	nsec_t idle = loop_now(c->pool->loop) - c->idle_since;
 
-	return idle <= POOL_TRUSTED ? stream_seems_quiet(c->stream) :
-	    stream_is_quiet(c->stream);
+	return idle > 0 && idle <= POOL_TRUSTED ?
+	    stream_seems_quiet(c->stream) : stream_is_quiet(c->stream);
 }
 
 struct conn *

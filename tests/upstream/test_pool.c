@@ -201,6 +201,28 @@ START_TEST(one_that_has_just_said_something_is_not_taken)
 }
 END_TEST
 
+/* A read of just the answer doesn't find what lies behind it. */
+START_TEST(one_with_more_than_its_answer_is_not_taken)
+{
+	struct conn *c = dial_one(&group);
+	char answer[2];
+
+	ck_assert_int_eq(write(peers[0], "okX", 3), 3);
+	ck_assert_int_eq(stream_recv(conn_stream(c), answer, 2), 2);
+	conn_give(&c, NSEC_NEVER);
+	ck_assert_ptr_null(pool_take(pool, &group));
+	ck_assert_uint_eq(stat_read(&stats.stale_bytes), 1);
+
+	c = dial_one(&group);
+	ck_assert_int_eq(write(peers[1], "ok", 2), 2);
+	ck_assert_int_eq(stream_recv(conn_stream(c), answer, 2), 2);
+	conn_give(&c, NSEC_NEVER);
+	c = pool_take(pool, &group);
+	ck_assert_ptr_nonnull(c);
+	conn_close(&c);
+}
+END_TEST
+
 START_TEST(a_server_is_old_for_a_while)
 {
 	ck_assert(!pool_group_is_old(&group, 1));
@@ -294,6 +316,7 @@ main(void)
 	tcase_add_test(t, one_whose_server_closes_is_closed_at_once);
 	tcase_add_test(t, one_that_says_something_unasked_is_closed_at_once);
 	tcase_add_test(t, one_that_has_just_said_something_is_not_taken);
+	tcase_add_test(t, one_with_more_than_its_answer_is_not_taken);
 	tcase_add_test(t, a_server_is_old_for_a_while);
 	tcase_add_test(t, one_is_kept_no_longer_than_the_server_keeps_it);
 	tcase_add_test(t,

@@ -4,9 +4,9 @@
  *
  * What a peer writes byte by byte is put together again by the kernel, so the
  * pieces that a program reads can be made small only where it reads.  The
- * first int32_t of the file that TRICKLE_FILE names, which the runner changes
- * while the daemon runs, says how: 0, as much as has come; n > 0, at most n
- * bytes a call; -1, up to the end of the first line.
+ * file that TRICKLE_FILE names says how, and the tests may change it while the
+ * daemon runs; it counts what came of that, so that a program which reads in
+ * another way is found out.
  */
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -19,10 +19,20 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { AS_IT_COMES = 0 };		/* more is a size, less is lines */
+/* What the file has. */
+struct trickle {
+	int32_t piece;		/* bytes a call gives at most, or: */
+	uint32_t cuts;		/* calls that gave all that they might */
+};
 
-static const volatile int32_t no_piece;
-static const volatile int32_t *piece = &no_piece;
+enum {
+	LINE = -1,		/* to the end of the first line that is there */
+	AS_IT_COMES = 0,
+	LONGEST_LINE = 4096,	/* each look at more copies it again */
+};
+
+static struct trickle nothing;
+static volatile struct trickle *trickle = &nothing;
 
 static __attribute__((constructor)) void
 map_the_file(void)
@@ -31,12 +41,13 @@ map_the_file(void)
 	void *map;
 	int fd;
 
-	if (name == NULL || (fd = open(name, O_RDONLY | O_CLOEXEC)) == -1)
+	if (name == NULL || (fd = open(name, O_RDWR | O_CLOEXEC)) == -1)
 		return;
-	map = mmap(NULL, sizeof(*piece), PROT_READ, MAP_SHARED, fd, 0);
+	map = mmap(NULL, sizeof(*trickle), PROT_READ | PROT_WRITE, MAP_SHARED,
+	    fd, 0);
 	close(fd);
 	if (map != MAP_FAILED)
-		piece = map;
+		trickle = map;
 }
 
 /* Datagrams would lose what is not read of them. */
@@ -61,23 +72,39 @@ real_recv(int fd, void *to, size_t n, int flags)
 	return next(fd, to, n, flags);
 }
 
+/* The caller has room for more than n. */
+static ssize_t
+cut_recv(int fd, void *to, size_t n, int flags)
+{
+	ssize_t got = real_recv(fd, to, n, flags);
+
+	if (got == (ssize_t)n)
+		__atomic_fetch_add(&trickle->cuts, 1, __ATOMIC_RELAXED);
+	return got;
+}
+
 ssize_t
 recv(int fd, void *to, size_t n, int flags)
 {
-	int32_t most = *piece;
+	int32_t most = trickle->piece;
 	ssize_t there;
+	size_t line;
 	void *end;
 
 	if (most == AS_IT_COMES || (flags & MSG_PEEK) || !is_stream(fd))
 		return real_recv(fd, to, n, flags);
-	if (most > 0)
-		return real_recv(fd, to, n < (size_t)most ? n : (size_t)most,
-		    flags);
+	if (most != LINE)
+		return n <= (size_t)most ? real_recv(fd, to, n, flags) :
+		    cut_recv(fd, to, (size_t)most, flags);
+	if (n > LONGEST_LINE)
+		n = LONGEST_LINE;
 	/* A look at an error takes it away. */
 	there = real_recv(fd, to, n, flags | MSG_PEEK);
 	if (there <= 0)
 		return there;
-	if ((end = memchr(to, '\n', (size_t)there)) != NULL)
-		n = (size_t)((char *)end - (char *)to) + 1;
-	return real_recv(fd, to, n, flags);
+	if ((end = memchr(to, '\n', (size_t)there)) == NULL)
+		return real_recv(fd, to, n, flags);
+	line = (size_t)((char *)end - (char *)to) + 1;
+	return line == (size_t)there ? real_recv(fd, to, line, flags) :
+	    cut_recv(fd, to, line, flags);
 }

@@ -12,6 +12,7 @@ import ctypes
 import fcntl
 import http.client
 import itertools
+import mmap
 import os
 import pathlib
 import re
@@ -125,15 +126,29 @@ def parse_metrics(text):
     return samples
 
 
-def trickling(shim, path):
-    """The environment of a Daemon that reads in pieces; see trickle.c.
+class Pieces:
+    """How large the pieces are that a Daemon reads; they may be changed.
 
-    shim: the library; path: the file that says how large they are.
+    It has to be started with `.environment`; shim is what trickle.c makes.
     """
-    # AddressSanitizer insists on being the first library; it need not be.
-    asan = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
-    return {"LD_PRELOAD": str(shim), "TRICKLE_FILE": str(path),
-            "ASAN_OPTIONS": asan}
+
+    def __init__(self, shim, folder):
+        path = folder / "pieces"
+        path.write_bytes(bytes(8))
+        with open(path, "r+b") as f:
+            self._map = mmap.mmap(f.fileno(), 8)
+        # AddressSanitizer insists on being the first; it need not be.
+        asan = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+        self.environment = {"LD_PRELOAD": str(shim), "ASAN_OPTIONS": asan,
+                            "TRICKLE_FILE": str(path)}
+
+    def set(self, size):
+        """0: as it comes; -1: line by line; else a number of bytes."""
+        self._map[:4] = struct.pack("i", size)
+
+    def cuts(self):
+        """How often the daemon was given less than had come."""
+        return struct.unpack_from("I", self._map, 4)[0]
 
 
 def tidy(config):

@@ -10,15 +10,13 @@ it, which are those of the stream, and each request got its own answer.
 import collections
 import dataclasses
 import itertools
-import mmap
 import pathlib
 import random
 import re
-import struct
 
 import pytest
 
-from penstock import Client, PROGRAM, trickling
+from penstock import Client, Pieces, PROGRAM
 from servers import (Apache, Book, Lighttpd, LoggingNginx, Node, echo,
                      said_of)
 
@@ -266,21 +264,6 @@ def server(request, upstream, tmp_path):
         s.stop()
 
 
-class Pieces:
-    """How large the pieces are that the daemon reads; it may be changed."""
-
-    def __init__(self, folder):
-        assert TRICKLE.exists(), f"{TRICKLE} is missing; scripts/test makes it"
-        path = folder / "pieces"
-        path.write_bytes(bytes(4))
-        with open(path, "r+b") as f:
-            self._map = mmap.mmap(f.fileno(), 4)
-        self.environment = trickling(TRICKLE, path)
-
-    def set(self, size):
-        self._map[:] = struct.pack("i", size)
-
-
 def differences(ours, theirs):
     """What one list of requests has that the other has not."""
     ours, theirs = collections.Counter(ours), collections.Counter(theirs)
@@ -295,7 +278,8 @@ def path_of(entry):
 
 def test_a_server_sees_the_requests_that_penstock_says_it_sent(
         gateway, server, tmp_path):
-    book, pieces = Book(tmp_path), Pieces(tmp_path)
+    assert TRICKLE.exists(), f"{TRICKLE} is missing; make check makes it"
+    book, pieces = Book(tmp_path), Pieces(TRICKLE, tmp_path)
     daemon = gateway(server.port, rest=book.lines,
                      environment=pieces.environment)
     connections = list(stream(SEED))
@@ -307,6 +291,7 @@ def test_a_server_sees_the_requests_that_penstock_says_it_sent(
     entries = book.wait(len(everything))
     daemon.settled()
     server.stop()
+    assert pieces.cuts() > 0
 
     # One line for each request, and none for what was inside of others.
     assert differences([a.status for a in everything],

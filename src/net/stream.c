@@ -36,6 +36,8 @@ struct stream {
 	int16_t			 write_err;
 	bool			 paused;
 	bool			 eof;		/* their FIN was received */
+	bool			 filled;	/* by the last read: there may
+						   be more */
 	bool			 ending;	/* our FIN is wanted */
 	bool			 ended;		/* and sent */
 };
@@ -243,6 +245,7 @@ stream_recv(struct stream *s, void *to, size_t size)
 	while (n == -1 && errno == EINTR);
 
 	if (n > 0) {
+		s->filled = (size_t)n == size;
 		count(&s->pool->totals->received, (uint64_t)n);
 		return n;
 	}
@@ -261,6 +264,12 @@ stream_seems_quiet(const struct stream *s)
 {
 	return !s->eof && s->read_err == 0 && s->write_err == 0 &&
 	    !watch_is_due(&s->watch);
+}
+
+bool
+stream_took_all(const struct stream *s)
+{
+	return !s->filled;
 }
 
 bool

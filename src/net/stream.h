@@ -135,6 +135,12 @@ bool stream_is_quiet(const struct stream *s);
  */
 bool stream_seems_quiet(const struct stream *s);
 
+/*
+ * Did the last read take all that was there?  It did if it got less than it
+ * asked for, and then nothing has come since but what a poll will tell.
+ */
+bool stream_took_all(const struct stream *s);
+
 /* 0, or why writing failed, as a negative errno; kept. */
 int stream_write_error(const struct stream *s);
 

@@ -228,16 +228,18 @@ conn_new(struct pool *p, struct pool_group *g, struct stream *s,
 /*
  * What has come on it belongs to no request, and must not be taken for the
  * answer to the next one.  One that was given back in this turn has not been
- * polled since: more than the answer may lie in it, which a read of just that
- * has not found.
+ * polled since: more than the answer may lie in it, behind a read that had no
+ * room for more.
  */
 static bool
 is_usable(const struct conn *c)
 {
 	nsec_t idle = loop_now(c->pool->loop) - c->idle_since;
+	bool known = idle > 0 ? idle <= POOL_TRUSTED :
+	    stream_took_all(c->stream);
 
-	return idle > 0 && idle <= POOL_TRUSTED ?
-	    stream_seems_quiet(c->stream) : stream_is_quiet(c->stream);
+	return known ? stream_seems_quiet(c->stream) :
+	    stream_is_quiet(c->stream);
 }
 
 struct conn *

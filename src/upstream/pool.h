@@ -19,8 +19,8 @@
  *           in their servers, or the pool's own for destinations.
  * Threads:  one worker's.
  * Promise:  what pool_take() gives was quiet as of the last poll, or, if it
- *           had been idle for longer than POOL_TRUSTED or was busy at that
- *           poll, as of now.
+ *           had been idle for longer than POOL_TRUSTED, as of now.  If it
+ *           was busy at that poll, as of its last read.
  * Limits:   a group keeps `max` idle connections, the pool POOL_GROUPS
  *           destinations.
  */

@@ -153,6 +153,7 @@ static bool
 is_of_server(enum failure why)
 {
 	return why == FAIL_UPSTREAM_CLOSED || why == FAIL_UPSTREAM_STALLED ||
+	    why == FAIL_UPSTREAM_BLOCKED ||
 	    why == FAIL_RESPONSE_TIMEOUT || why == FAIL_RESPONSE_INVALID ||
 	    why == FAIL_RESPONSE_TOO_LARGE || why == FAIL_UPGRADE_FAILED;
 }

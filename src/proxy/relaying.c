@@ -14,7 +14,10 @@
 #include "proxy/worker.h"
 #include "upstream/pool.h"
 
-/* More than all fields of ours together: see head_fits(). */
+/*
+ * More than all fields of ours together, since no word of the configuration is
+ * longer than a line of it: see head_fits().
+ */
 enum { GROWTH = 2048 };
 
 static stream_write_fn		on_start_sent;

@@ -124,7 +124,7 @@ ERRORS = {
     "a server that takes nothing": (
         "gateway_send", P + b"Content-Length: 25165824\r\n\r\n" +
         b"x" * (24 << 20), [(Await("never made"),)], 504,
-        b"connection_read_timeout", b"upstream_stalled", "any"),
+        b"connection_write_timeout", b"upstream_blocked", "any"),
     "no HTTP": ("gateway", G + E, [b"SSH-2.0-x\r\n"], 502,
                 b"http_protocol_error", b"response_invalid", "keep"),
     "too large a head": ("gateway", G + E, [K + b"X: " + b"x" * 40000], 502,

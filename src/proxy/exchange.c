@@ -177,6 +177,8 @@ exchange_failed(struct exchange *x, enum failure why)
 	    x->service->conf->mode != MODE_TCP)
 		return XS_REPLY;
 	x->cut = true;
+	x->lingers = is_of_server(x->why) &&
+	    x->sent_framing.kind != FRAMING_CLOSE;
 	return XS_OVER;
 }
 
@@ -424,7 +426,8 @@ on_over(struct mail *m)
 	struct worker *w = x->worker;
 	struct client_end end = {
 		.keep = !x->close && !x->cut,
-		.cut = x->cut,
+		/* Earlier responses may still be on their way. */
+		.cut = x->cut && !x->lingers,
 		/* A clean end would look like the end of the body. */
 		.reset = x->cut && x->sent_framing.kind == FRAMING_CLOSE,
 		.skip = x->skip,

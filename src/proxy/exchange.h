@@ -43,7 +43,7 @@ struct worker;
 /* How an exchange left its client. */
 struct client_end {
 	bool		keep;		/* the connection may go on */
-	bool		cut;		/* the response is incomplete */
+	bool		cut;		/* close it at once */
 	bool		reset;		/* and the client must see a reset */
 	uint64_t	skip;		/* bytes of body still to be dropped */
 };
@@ -178,6 +178,7 @@ struct exchange {
 	/* How it leaves its client. */
 	bool			 close;		/* the connection */
 	bool			 cut;		/* the response is incomplete */
+	bool			 lingers;	/* and framing shows it */
 	bool			 half_closed;	/* the client has sent FIN */
 	uint64_t		 skip;		/* of the body, unread */
 

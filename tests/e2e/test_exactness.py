@@ -1023,3 +1023,20 @@ def test_a_deep_pipeline_is_answered_whole(gateway, upstream):
         sending.join(10)
     assert [r.target for r in requests] == [f"/{i}" for i in range(n)]
     assert daemon.count("failures") == 0
+
+
+def test_a_response_that_is_cut_takes_no_earlier_one_with_it(
+        gateway, upstream):
+    def behave(wire):
+        wire.read_message()
+        wire.send(OK + b"Content-Length: 30000\r\n\r\n" + b"x" * 30000)
+        wire.read_message()
+        wire.send(OK + b"Content-Length: 10\r\n\r\nhello")
+    daemon = gateway(upstream(behave).port)
+    # The client has more to say than is read ahead: a close would reset.
+    with Client(daemon.port, buffer=4096) as c:
+        c.send((GET + b"\r\n") * 2 + POST + b"Content-Length: 100000\r\n\r\n"
+               + b"y" * 100000)
+        daemon.wait_count("failures", 1, reason="upstream_closed")
+        assert c.read_message().body == b"x" * 30000
+        assert c.read_all().endswith(b"\r\n\r\nhello")

@@ -460,6 +460,12 @@ parse_request(struct parser *p, const char *bytes, size_t n, struct head *out)
 	    read_connection(p, out) ? FAIL_NONE : FAIL_BAD_REQUEST;
 }
 
+bool
+parse_is_to_head(const char *bytes, size_t n)
+{
+	return str_starts(str_make(bytes, n), STR("HEAD "));
+}
+
 /* --- responses --------------------------------------------------------- */
 
 /* "HTTP/1.1 200", and then " reason" or nothing (RFC 9112, 4). */

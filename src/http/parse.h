@@ -44,6 +44,12 @@ void parser_free(struct parser **parser);
 enum failure parse_request(struct parser *p, const char *bytes, size_t n,
     struct head *out) MUST_USE;
 
+/*
+ * Bytes of a request that could not be read: do they begin as HEAD does?  Its
+ * answer has no content, whatever else is wrong (RFC 9110, 9.3.2).
+ */
+bool parse_is_to_head(const char *bytes, size_t n);
+
 /* The same for a response: FAIL_NONE or FAIL_RESPONSE_INVALID. */
 enum failure parse_response(struct parser *p, const char *bytes, size_t n,
     struct head *out) MUST_USE;

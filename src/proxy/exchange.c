@@ -84,6 +84,7 @@ exchange_new(const struct exchange_opts *opts)
 	x->route = &opts->service->route;
 	x->from = opts->from;
 	x->times.began = opts->began;
+	x->request.method = opts->to_head ? METHOD_HEAD : METHOD_NONE;
 	x->total_due = NSEC_NEVER;
 	x->id = (w->next_id++ ^ w->id_mix) * UINT64_C(0x9e3779b97f4a7c15);
 	mail_init(&x->over, on_over);
@@ -333,7 +334,7 @@ build_reply(struct exchange *x, struct out *o)
 		.retry_after = retry_after(x),
 		.allow = x->allow,
 		.close = x->close,
-		.head = x->has_head && x->request.method == METHOD_HEAD,
+		.head = x->request.method == METHOD_HEAD,
 	};
 
 	if (x->why == FAIL_NONE)

@@ -198,6 +198,7 @@ struct exchange_opts {
 	const struct service	*service;
 	const struct addr	*from;
 	nsec_t			 began;
+	bool			 to_head;	/* which can't be read */
 };
 
 /* NULL at the bound. */

@@ -140,6 +140,7 @@ start_exchange(struct session *s, const struct head *head, enum failure why)
 		.service = s->service,
 		.from = &s->client,
 		.began = s->began,
+		.to_head = head == NULL && s->to_head,
 	});
 
 	if (x == NULL) {
@@ -162,6 +163,7 @@ take_head(struct session *s, const char *at, size_t n)
 	enum failure why = parse_request(s->worker->parser, at, n, &head);
 
 	scan_init(&s->scan, SCAN_REQUEST);
+	s->to_head = why != FAIL_NONE && parse_is_to_head(at, n);
 	start_exchange(s, why == FAIL_NONE ? &head : NULL, why);
 }
 
@@ -203,10 +205,14 @@ static void
 read_kept(struct session *s)
 {
 	const struct block *b = s->in;
+	const char *at = (const char *)b->data + b->start;
+	size_t n = b->end - b->start;
 	enum failure why;
+	enum scan_result r = scan_run(&s->scan, at, n, &s->service->heads,
+	    &why);
 
-	switch (scan_run(&s->scan, (const char *)b->data + b->start,
-	    b->end - b->start, &s->service->heads, &why)) {
+	s->to_head = parse_is_to_head(at + s->scan.start, n - s->scan.start);
+	switch (r) {
 	case SCAN_MORE:
 		wait_for_head(s);
 		break;
@@ -227,6 +233,8 @@ read_fresh(struct session *s, const uint8_t *bytes, size_t n)
 	enum scan_result r = scan_run(&s->scan, (const char *)bytes, n,
 	    &s->service->heads, &why);
 
+	s->to_head = parse_is_to_head((const char *)bytes + s->scan.start,
+	    n - s->scan.start);
 	if (r == SCAN_BAD) {
 		start_exchange(s, NULL, why);
 		return;

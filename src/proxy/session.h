@@ -45,6 +45,7 @@ struct session {
 	struct scan		 scan;		/* of what is in `in` */
 	uint8_t			 state;
 	bool			 ended;		/* the client has sent FIN */
+	bool			 to_head;	/* what can't be read */
 	uint32_t		 lingered;	/* bytes dropped */
 	uint64_t		 skip;		/* of an unread body */
 	nsec_t			 began;		/* HEAD: first byte */

@@ -1040,3 +1040,25 @@ def test_a_response_that_is_cut_takes_no_earlier_one_with_it(
         daemon.wait_count("failures", 1, reason="upstream_closed")
         assert c.read_message().body == b"x" * 30000
         assert c.read_all().endswith(b"\r\n\r\nhello")
+
+
+UNREADABLE = {
+    "too large": b"Host: a\r\nX: " + b"x" * 40000,
+    "malformed": b"Host : a\r\n\r\n",
+    "no host": b"\r\n",
+}
+
+
+@pytest.mark.parametrize("pieces", (False, True), ids=("whole", "in pieces"))
+@pytest.mark.parametrize("fields", UNREADABLE.values(), ids=UNREADABLE)
+def test_a_head_that_cannot_be_read_is_answered_without_content(
+        gateway, upstream, fields, pieces):
+    daemon = gateway(upstream(answering()).port)
+    with Client(daemon.port) as c:
+        c.send(b"\r\nHEAD / HTTP/1.1\r\n")
+        if pieces:
+            wait_for(lambda: daemon.metric("penstock_buffer_bytes") > 0)
+        c.send(fields)
+        answer = c.read_all()
+    assert answer.startswith(b"HTTP/1.1 4") and answer.endswith(b"\r\n\r\n")
+    assert answer.count(b"\r\n\r\n") == 1

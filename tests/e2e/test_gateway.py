@@ -739,6 +739,7 @@ def test_a_bad_chunk_gets_400_and_the_server_no_whole_request(
         assert m.is_failure(400, "bad_request")
         assert c.at_end()
     daemon.wait_metric("penstock_pool_connections", 0)
+    wait_for(lambda: ends == [1])
     assert server.accepted == 1
 
 

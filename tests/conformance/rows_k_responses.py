@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Rows k4, k6, k11, k13, k14 and k20: responses that have killed a proxy."""
 
-from steps import Await, CLOSE, EOF, FIN, Mark, Quiet, REQUEST, Until
+from steps import Await, EOF, FIN, Mark, Quiet, REQUEST, Until
 from table import E, G, K, OK, case
 
 CHUNKED = K + b"Transfer-Encoding: chunked\r\n\r\n"

@@ -16,6 +16,7 @@ A script is a list of steps, done in order on one connection:
     RST             close with a reset
     CLOSE           close
     EOF             read until the other side has ended
+    Lingers(bytes)  the same, then send these and FIN: all must be taken
 
 An upstream whose script is used up goes on as a server that answers each
 request with 200 and "<METHOD target>".
@@ -23,6 +24,7 @@ request with 200 and "<METHOD target>".
 
 import dataclasses
 import enum
+import errno
 import re
 import select
 import socket
@@ -32,8 +34,13 @@ import time
 
 import h11
 
+from penstock import wait_for
+
 # Where each step of a script has to be done.
 DEADLINE = 8.0
+
+# Of a socket that no side will use any more, in tcp_info.tcpi_state.
+TCP_CLOSE = 7
 
 # More than all buffers between two ends of a connection hold by default.
 FULL = 1 << 25
@@ -63,6 +70,11 @@ class Content:
 
 @dataclasses.dataclass(frozen=True)
 class Fill:
+    data: bytes
+
+
+@dataclasses.dataclass(frozen=True)
+class Lingers:
     data: bytes
 
 
@@ -137,6 +149,8 @@ class Player:
             self._fill(step.data)
         elif isinstance(step, Quiet):
             self._quiet(step.seconds)
+        elif isinstance(step, Lingers):
+            self._lingers(step.data)
         elif isinstance(step, Mark):
             self.marks[step.name].set()
         elif isinstance(step, Await):
@@ -194,6 +208,23 @@ class Player:
             self.sent += many[:n]
             if len(self.sent) - at > FULL:
                 raise Failed(f"{FULL} bytes were taken")
+
+    def _lingers(self, data):
+        """Fail if the other side, which has ended, doesn't stay to read.
+
+        To whom reads, a reset after the end does not show; elsewhere it
+        overtakes what was said before the end.
+        """
+        self.read_to_end()
+        self.socket.sendall(data)
+        self.sent += data
+        self.socket.shutdown(socket.SHUT_WR)
+        wait_for(lambda: self.socket.getsockopt(
+            socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == TCP_CLOSE,
+            DEADLINE, "its FIN was not taken")
+        if wrong := self.socket.getsockopt(socket.SOL_SOCKET,
+                                           socket.SO_ERROR):
+            raise Failed(f"{errno.errorcode[wrong]} after the end")
 
     def _quiet(self, seconds):
         if select.select([self.socket], [], [], seconds)[0]:

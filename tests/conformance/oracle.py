@@ -246,11 +246,12 @@ def dated(response):
     """What is wrong with its Date (RFC 9110 section 5.6.7), as a list."""
     date = response.get(b"date").decode()
     form = "%a, %d %b %Y %H:%M:%S GMT"
+    utc = datetime.timezone.utc
     try:
-        then = datetime.datetime.strptime(date, form)
+        then = datetime.datetime.strptime(date, form).replace(tzinfo=utc)
     except ValueError:
         return [f"no date: {date!r}"]
-    now = datetime.datetime.utcnow()
+    now = datetime.datetime.now(utc)
     if then.strftime(form) != date or abs((now - then).days) > 1:
         return [f"no date of today: {date!r}"]
     return []

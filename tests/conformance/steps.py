@@ -127,6 +127,7 @@ class Player:
         self.left = False       # the script said so
         self.problem = None
         self._looked = 0        # where the next Until begins to look
+        self._was_reset = False     # as sending has told
         s.settimeout(DEADLINE)
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -169,10 +170,11 @@ class Player:
     def _send(self, data):
         try:
             self.socket.sendall(data)
-        except (BrokenPipeError, ConnectionResetError):
+        except (BrokenPipeError, ConnectionResetError) as e:
             # Refused clients may learn so while they still send; what was
-            # said to them is judged, not what they could still say.
-            pass
+            # said to them is judged, not what they could still say.  Who
+            # reads after a reset is told of a clean end.
+            self._was_reset |= isinstance(e, ConnectionResetError)
         self.sent += data
 
     def more(self):
@@ -187,7 +189,7 @@ class Player:
             self.end = "reset"
             return False
         if not data:
-            self.end = "fin"
+            self.end = "reset" if self._was_reset else "fin"
             return False
         self.received += data
         return True

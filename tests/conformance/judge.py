@@ -51,23 +51,22 @@ def judge(run, reasons):
 
 def _second_opinion(run):
     """Requests that upstreams got, responses that each client got."""
-    lines = run.all_lines()
     is_tcp = run.case.to.startswith("tcp")
+    lines = run.all_lines()
     opaque = oracle.tunnels(lines)
-    theirs = [p.sent for p in run.clients]
-    ours = [s.sent for s in run.services]
-    sent_on, answers = [], []
-    for s in run.services:
-        tunnelled = s.received
-        if not is_tcp and s.address not in opaque:
-            found, tunnelled = oracle.requests(s)
-            sent_on += found
-        oracle.unbroken(tunnelled, theirs)
+    sent_on, answers, theirs, ours = [], [], [], []
     for p, some in zip(run.clients, run.lines):
-        found, tunnelled = ([], p.received) if is_tcp else \
+        found, mouth = ([], oracle.mouth(p)) if is_tcp else \
             oracle.responses(p, some)
         answers.append(found)
-        oracle.unbroken(tunnelled, ours or [b""])
+        theirs += [mouth] if mouth else []
+    for s in run.services:
+        found, mouth = ([], oracle.mouth(s)) \
+            if is_tcp or s.address in opaque else oracle.requests(s)
+        sent_on += found
+        ours += [mouth] if mouth else []
+    oracle.unbroken(ours, theirs)
+    oracle.unbroken(theirs, ours)
     if not is_tcp:
         oracle.agree(sent_on, lines)
     return sent_on, answers

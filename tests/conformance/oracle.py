@@ -3,9 +3,11 @@
 
 Nothing here knows what a case expects.  What upstreams got must be requests,
 exactly those that the access log says were sent on; what clients got must be
-responses, one for each line of the log that has a status.  What went through
-a tunnel must be what was sent into it.  Where h11 would choose between two
-readings, as of Content-Length with Transfer-Encoding, there may be only one.
+responses, one for each line of the log that has a status.  What comes out of a
+tunnel must be what was sent into it, from the first byte on, and to the last
+one where the end of the other side comes out as well.  Where h11 would choose
+between two readings, as of Content-Length with Transfer-Encoding, there may be
+only one.
 """
 
 import dataclasses
@@ -54,6 +56,14 @@ class Response:
         return b", ".join(v for n, v in self.fields if n == name)
 
 
+@dataclasses.dataclass
+class Mouth:
+    """One of the two ends of a tunnel."""
+    got: bytes
+    sent: bytes
+    whole: bool         # the end of the other side came as well
+
+
 class Objection(Exception):
     """What h11 does not take."""
 
@@ -62,8 +72,15 @@ class Missing(Objection):
     """A response that the log has, and the client has not."""
 
 
+def mouth(player, got=None, sent=None):
+    """That of a player; for one that has only a tunnel, all its bytes."""
+    return Mouth(bytes(player.received if got is None else got),
+                 bytes(player.sent if sent is None else sent),
+                 player.end == "fin")
+
+
 def requests(service):
-    """What an upstream's connection got: requests, and what a tunnel had.
+    """What an upstream's connection got: requests, and a mouth or None.
 
     A request may be incomplete only at the end of the bytes.
     """
@@ -82,7 +99,10 @@ def requests(service):
             elif isinstance(event, h11.EndOfMessage):
                 found[-1].complete = True
                 if _switched(service, found[-1]):
-                    return found, parser.trailing_data[0]
+                    return found, mouth(
+                        service, parser.trailing_data[0],
+                        re.split(rb"(?s)HTTP/1\.1 101 .*?\r\n\r\n",
+                                 service.sent, maxsplit=1)[1])
                 _answered(parser)
             else:
                 break
@@ -94,7 +114,7 @@ def requests(service):
     rest = parser.trailing_data[0]
     if rest and (not found or found[-1].complete):
         raise Objection(f"an upstream got more than requests: {rest[:200]!r}")
-    return found, b""
+    return found, None
 
 
 def _values(event, name):
@@ -153,7 +173,10 @@ def _answered(parser):
 
 
 def responses(player, lines):
-    """What a client got, given the lines of the log of its exchanges."""
+    """What a client got, given the lines of the log of its exchanges.
+
+    And its mouth of the tunnel that the last of them has led to, or None.
+    """
     parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=MOST)
     if player.received:
         parser.receive_data(bytes(player.received))
@@ -167,9 +190,9 @@ def responses(player, lines):
         for line in asked:
             _ask(parser, line)
             r = _response(parser, found)
-            if r.status == 101 or (line.get("method") == "CONNECT" and
-                                   r.status // 100 == 2):
-                return found, parser.trailing_data[0]
+            if _leads_on(line):
+                return found, mouth(player, parser.trailing_data[0],
+                                    _sent_inside(player, lines))
             if parser.states == {h11.CLIENT: h11.DONE, h11.SERVER: h11.DONE}:
                 parser.start_next_cycle()
             else:
@@ -179,18 +202,40 @@ def responses(player, lines):
                           f"{len(found)} came")
     except Missing:
         if player.left:
-            return found, b""           # it did not stay to read
+            return found, None          # it did not stay to read
         raise
     except h11.RemoteProtocolError as e:
         if CUT in str(e) and player.end != "open" and \
                 len(found) == len(asked):
-            return found, b""           # as a client sees it
+            return found, None          # as a client sees it
         raise Objection(f"a client got what h11 refuses: {e}: "
                         f"{bytes(player.received[-600:])!r}")
     rest = parser.trailing_data[0]
     if rest:
         raise Objection(f"a client got more than its responses: {rest[:200]!r}")
-    return found, b""
+    return found, None
+
+
+def _leads_on(line):
+    """Is what follows this exchange a tunnel's?"""
+    return line["status"] == 101 or (
+        line.get("method") == "CONNECT" and line["status"] // 100 == 2)
+
+
+def _sent_inside(player, lines):
+    """What a client has sent behind the requests of these lines."""
+    parser = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST)
+    parser.receive_data(bytes(player.sent))
+    left = len(lines)
+    while left:
+        event = parser.next_event()
+        if event in (h11.NEED_DATA, h11.PAUSED):
+            raise Objection("the log has more requests than the client")
+        if isinstance(event, h11.EndOfMessage):
+            left -= 1
+            if left:
+                _answered(parser)
+    return parser.trailing_data[0]
 
 
 def _ask(parser, line):
@@ -236,10 +281,18 @@ def tunnels(lines):
             line.get("method") == "CONNECT"}
 
 
-def unbroken(got, sent):
-    """Is what came out of a tunnel what one of those has sent into it?"""
-    if not any(bytes(got) in bytes(s) for s in sent):
-        raise Objection(f"a tunnel gave what nobody sent: {got[:400]!r}")
+def unbroken(mouths, others):
+    """Has what came out of these been sent into one of those?
+
+    From its first byte on; and to the last one where the end came as well.
+    """
+    sent = [m.sent for m in others] or [b""]
+    for m in mouths:
+        if not any(m.got == s if m.whole else s.startswith(m.got)
+                   for s in sent):
+            raise Objection(
+                f"out of a tunnel came {len(m.got)} bytes, {m.got[:200]!r} "
+                f"to {m.got[-50:]!r}, of {[len(s) for s in sent]} sent in")
 
 
 def dated(response):

@@ -243,7 +243,7 @@ case(210, "100, and half a body", to="gateway_short",
      reason="request_timeout")
 case(210, "a late 100", to="gateway_body",
      client=[WAITS, Until(b"\r\n\r\n"), b"abcde"], body=b"abcde",
-     upstream=[(HEAD, Quiet(0.5), GO_ON, REQUEST, OK)])
+     upstream=[(HEAD, Quiet(1.2), GO_ON, REQUEST, OK)])
 case(210, "no 100", to="gateway_short", client=[WAITS],
      upstream=[(HEAD, EOF)], status=504, ends="close",
      reason="response_timeout")

@@ -262,8 +262,8 @@ tunnel(240, "neither side reads", [Mark("both"), FLOOD],
        reason="tunnel_idle")
 tunnel(240, "one side does not follow", [EOF, Await("over")],
        [FIN, EOF, Mark("over")], to="gateway_short", reason="half_closed")
-# Times of HTTP are 300 ms there.
-tunnel(240, "a time of its own", [Quiet(0.5), b"a", Until(b"b"), FIN, EOF],
+# Times of HTTP are a second there.
+tunnel(240, "a time of its own", [Quiet(1.2), b"a", Until(b"b"), FIN, EOF],
        [Until(b"a"), b"b", EOF], to="gateway_tunnel", reason="")
 
 # --- what an attempt leaves behind ---

@@ -262,8 +262,8 @@ for status, field in (405, b"Allow: GET"), (426, b"Upgrade: x"), (
                    b"\r\n\r\n"],
          got=rb"\r\n" + field.replace(b"*", rb"\*") + rb"\r\n")
 case(259, "the rate", to="gateway_rate", status=[200, 429], ends="close",
-     client=[Quiet(0.6), G + E + G + b"Connection: close\r\n\r\n"],
-     upstream=[()], reason="rate_limited", got=rb"(?m)^Retry-After: 1\r$")
+     client=[Quiet(2.1), G + E + G + b"Connection: close\r\n\r\n"],
+     upstream=[()], reason="rate_limited", got=rb"(?m)^Retry-After: [12]\r$")
 case(259, "the places", to="gateway_full", status=[200, 503], ends="any",
      clients=[[G + E, Until(b"\r\n\r\nok")],
               [Await("in"), G + E, Until(b"queue_full: "), Mark("full")]],

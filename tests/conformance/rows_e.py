@@ -88,7 +88,9 @@ for name, fields in (("CL 0", length(0)), ("CL 5", length(5)),
          upstream=[b"HTTP/1.1 103 E\r\n" + fields + b"Link: </a>\r\n\r\n" +
                    OK],
          got=[rb"(?im)^link: </a>\r$", rb"^HTTP/1\.1 103 "],
-         got_not=[in_head(b"content-length"), in_head(b"transfer-encoding")],
+         got_not=[in_head(name) for name in (
+             b"content-length", b"transfer-encoding", b"date",
+             b"connection")],
          text=b"ok", connections=1)
 
 case(136, "CL", client=G + E,
@@ -118,8 +120,7 @@ case(138, "chunked", client=G + E,
      status=205, text=b"", connections=1)
 case(138, "neither", client=G + E,
      upstream=[(REQUEST, b"HTTP/1.1 205 R\r\n\r\n", EOF)], status=205,
-     got=in_head(b"content-length"), text=b"",
-     connections=2)
+     got=rb"(?im)^content-length: 0\r$", text=b"", connections=2)
 
 # --- framing that is in doubt ---
 
@@ -128,6 +129,7 @@ invalid(140, "TE first", K + CHUNKED + length(5) + E + b"0\r\n\r\nevil")
 invalid(140, "CL 0", K + CHUNKED + length(0) + E + b"0\r\n\r\n")
 invalid(140, "between others", K + b"CONTENT-length: 5\r\n" +
         b"X: y\r\n" * 20 + b"transfer-ENCODING: chunked\r\n\r\n0\r\n\r\n")
+invalid(140, "with 304", b"HTTP/1.1 304 N\r\n" + length(5) + CHUNKED + E)
 invalid(140, "to HEAD", K + length(5) + CHUNKED + E, client=H)
 invalid(140, "forward", K + length(5) + CHUNKED + E + b"0\r\n\r\nevil",
         to="forward", client=FORWARD)

@@ -69,7 +69,8 @@ case(170, "Transfer-Encoding", client=T + b"2\r\nok\r\n0\r\n\r\n",
 
 for name in (b"authorization", b"cookie", b"Content-Length",
              b"Transfer-Encoding", b"x-forwarded-for", b"X-Forwarded-Proto",
-             b"x-forwarded-host", b"X-Forwarded-Port", b"Forwarded"):
+             b"x-forwarded-host", b"X-Forwarded-Port",
+             b"x-forwarded-anything", b"Forwarded"):
     refused(171, name.decode(),
             client=G + b"Connection: cache-control, " + name + b"\r\n\r\n")
     refused(171, f"{name.decode()}, forward", to="forward",

@@ -165,6 +165,9 @@ case(204, "the client does not wait, 100 comes", client=WAITS + b"abcde",
      got=rb"^HTTP/1\.1 100 ")
 case(204, "100 twice", client=[WAITS, Until(b"\r\n\r\n"), b"abcde"],
      upstream=[(HEAD, GO_ON + GO_ON, REQUEST, OK)], body=b"abcde")
+case(204, "each of a pipeline", client=(WAITS + b"abcde") * 20,
+     upstream=[(REQUEST, OK) * 20], status=[200] * 20, seen=[b"POST /"] * 20,
+     has=rb"(?s)(abcdePOST .*){19}abcde")
 for status in b"401", b"417", b"200", b"500":
     answer = b"HTTP/1.1 " + status + FINAL
     case(205, f"{status.decode()} at once, the body never comes",
@@ -188,6 +191,12 @@ case(205, "a refusal of our own", to="forward", status=403, ends="close",
      client=[b"POST http://127.0.0.1/ HTTP/1.1\r\nHost: 127.0.0.1\r\n"
              b"Content-Length: 5\r\nExpect: 100-continue\r\n\r\n",
              Until(b"destination_denied"), HIDDEN], seen=())
+LARGE = P + b"Content-Length: 2000\r\nExpect: 100-continue\r\n\r\n"
+for to, status, reason in (("gateway_limited", 413, b"body_too_large"),
+                           ("gateway_routes", 404, b"no_route")):
+    refused(205, f"{status} of our own", to=to, status=status,
+            reason=reason.decode(), client=[LARGE, Until(reason), HIDDEN],
+            got=rb"(?m)^Connection: close\r$")
 OLD = b"POST / HTTP/1.0\r\nHost: a\r\nContent-Length: 5\r\n"
 case(206, "100 comes", client=OLD + b"Expect: 100-continue\r\n\r\nabcde",
      upstream=[(HEAD, GO_ON, REQUEST, OK)], body=b"abcde", ends="close",

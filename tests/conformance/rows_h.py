@@ -92,7 +92,7 @@ INSIDE = ("127.0.0.1", "127.1.2.3", "0.0.0.0", "10.9.8.7", "10.0.0.1",
           "[fc00::1]", "[::ffff:127.0.0.1]", "[::ffff:10.0.0.1]",
           "[::ffff:7f00:1]", "[64:ff9b::127.0.0.1]", "[64:ff9b::a00:1]",
           "[2002:7f00:1::]", "[ff02::1]",
-          "loopback.test", "loopback6.test", "any.test", "private.test",
+          "localhost", "loopback.test", "loopback6.test", "any.test", "private.test",
           "link.test", "mapped.test", "LOOPBACK.TEST", "loopback.test.")
 PROHIBITED = rb"(?m)^Proxy-Status: pen; error=destination_ip_prohibited;"
 for host in INSIDE:

@@ -207,7 +207,8 @@ case(237, "held until the 101",
      client=[ASK + ASKED_FRAME, Mark("sent"), Until(FRAME), FIN, EOF],
      upstream=[(REQUEST, Await("sent"), Quiet(0.05), YES,
                 Until(ASKED_FRAME), FRAME, EOF)],
-     status=101, ends="gone")
+     status=101, ends="gone", has=rb"\r\n\r\n\x81\x85\x37\xfa\x21\x3d"
+     rb"\x7f\x9f\x4d\x51\x58$")
 case(237, "after the head", ends="gone", status=101,
      client=[ASK, Await("asked"), ASKED_FRAME, Mark("sent"), Until(FRAME),
              FIN, EOF],

@@ -22,7 +22,7 @@ case("k4", "to 1.0", clients=[[OLD, EOF]],
      upstream=[(REQUEST, CHUNKED + b"100000001\r\n" + BULK, FIN, EOF)],
      ends="reset", reason="upstream_closed", got=rb"\r\n\r\n~", or_cut=True)
 for size in (b"8000000000000000", b"FFFFFFFFFFFFFFFF", b"10000000000000001",
-             b"0" * 17, b"0" * 16 + b"2"):
+             b"F" * 17, b"0" * 17, b"0" * 16 + b"2"):
     case("k4", f"{size.decode()} is too much", client=G + E, or_cut=True,
          upstream=[(REQUEST, CHUNKED + size + b"\r\nevil", EOF)],
          status=502, reason="response_invalid", got_not=rb"evil")
@@ -118,7 +118,8 @@ def unauthorised(challenges):
 
 for challenges in ([b"NTLM"], [b"Negotiate"], [b"ntlm"], [b"NEGOTIATE"],
                    [b"NTLM TlRMTVNTUAAC"], [b"Negotiate YII="],
-                   [b"Basic realm=x", b"NTLM"], [b"Negotiate", b"NTLM"]):
+                   [b"Basic realm=x", b"NTLM"], [b"Negotiate", b"NTLM"],
+                   [b'Basic realm="a, b"', b"Digest realm=x, negotiate"]):
     name = b", ".join(challenges).decode()
     case("k20", name, client=G + E, status=401, connections=2,
          upstream=[(REQUEST, unauthorised(challenges), EOF)],
@@ -133,6 +134,10 @@ for credentials in (b"NTLM TlRMTVNTUAAB", b"Negotiate YII=", b"ntlm abc"):
          client=G + b"Authorization: " + credentials + b"\r\n\r\n",
          upstream=[(REQUEST, OK, EOF)],
          has=rb"(?im)^authorization: " + credentials + rb"\r$")
-for challenge in (b"Basic realm=NTLM", b"Digest realm=x", b"Bearer", b"NTLMX"):
+case("k20", "Authorization: Basic binds nothing", connections=1,
+     client=G + b"Authorization: Basic TlRMTQ==\r\n\r\n")
+for challenge in (b"Basic realm=NTLM", b"Digest realm=x", b"Bearer", b"NTLMX",
+                  b'Basic realm="NTLM, Negotiate"',
+                  b'Digest realm="a", opaque=NTLM'):
     case("k20", f"{challenge.decode()} binds nothing", client=G + E,
          status=401, upstream=[unauthorised([challenge])], connections=1)

@@ -212,7 +212,8 @@ def responses(player, lines):
                         f"{bytes(player.received[-600:])!r}")
     rest = parser.trailing_data[0]
     if rest:
-        raise Objection(f"a client got more than its responses: {rest[:200]!r}")
+        raise Objection("a client got more than its responses: "
+                        f"{rest[:200]!r}")
     return found, None
 
 

@@ -187,7 +187,7 @@ for name, end in (("FIN", FIN), ("RST", RST)):
              clients=[[G + E, Until(b"~"), Mark("read"), EOF]],
              upstream=[(REQUEST, K + CHUNKED + E + chunks, Await("read"),
                         end)],
-             ends="any", reason="upstream_closed", got=rb"\r\n1\r\n~\r\n\Z",
+             ends="close", reason="upstream_closed", got=rb"\r\n1\r\n~\r\n\Z",
              connections=1)
 case(143, "nothing but the head", clients=[[G + E, Until(E + E), Mark("read"),
                                             EOF]],
@@ -195,7 +195,7 @@ case(143, "nothing but the head", clients=[[G + E, Until(E + E), Mark("read"),
      ends="close", reason="upstream_closed", got=rb"\r\n\r\n$")
 case(143, "HTTP/1.0", clients=[[OLD, Until(b"ab"), Mark("read"), EOF]],
      upstream=[(REQUEST, K + length(5) + E + b"ab", Await("read"), FIN)],
-     ends="any", reason="upstream_closed", got=rb"\r\n\r\nab$")
+     ends="close", reason="upstream_closed", got=rb"\r\n\r\nab$")
 case(144, "HTTP/1.0, which must see a reset",
      clients=[[OLD, Until(E + E), Until(b"~"), Mark("read"), EOF]],
      upstream=[(REQUEST, K + CHUNKED + E + b"5\r\n~", Await("read"), FIN)],
@@ -260,12 +260,12 @@ for name, extra in (("a response", EVIL), ("an empty line", E),
                     *([] if extra is RST else [EOF]))],
          got_not=rb"evil", connections=2)
     case(148, f"{name}, for another client",
-         clients=[[G + E, Until(b"ok"), Mark("idle")],
+         clients=[[G + E, Until(b"ok"), Mark("idle"), Await("over")],
                   [Await("sent"), b"GET /2 HTTP/1.1\r\nHost: a\r\n\r\n",
-                   Until(b"ok")]],
+                   Until(b"ok"), Mark("over")]],
          upstream=[(REQUEST, OK, Await("idle"), extra, Mark("sent"),
                     *([] if extra is RST else [EOF])), OK],
-         ends="any", status=[200, 200], seen=[b"GET /", b"GET /2"],
+         status=[200, 200], seen=[b"GET /", b"GET /2"],
          connections=2)
 
 # --- status lines ---

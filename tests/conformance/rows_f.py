@@ -314,10 +314,11 @@ for name, end in (("FIN", CLOSE), ("RST", RST)):
          upstream=[(REQUEST, OK, REQUEST, end)], status=[200, 502],
          reason="upstream_closed", seen=[b"GET /", b"POST /"], connections=2)
     case(187, f"{name}, another client's",
-         clients=[[*AGAIN, Mark("idle")],
-                  [Await("idle"), POST, Until(b" 502 "), Until(E + E)]],
-         upstream=[(REQUEST, OK, REQUEST, end)], ends="any",
-         status=[200, 502], seen=[b"GET /", b"POST /"], connections=1)
+         clients=[[*AGAIN, Mark("idle"), Await("over")],
+                  [Await("idle"), POST, Until(b" 502 "), Until(E + E),
+                   Mark("over")]],
+         upstream=[(REQUEST, OK, REQUEST, end)],
+         status=[200, 502], seen=[b"GET /", b"POST /"], connections=2)
     case(188, f"{name}, only once", client=AGAIN + [get(2)],
          upstream=[(REQUEST, OK, REQUEST, end), (REQUEST, end)],
          status=[200, 502], reason="upstream_closed",
@@ -333,7 +334,7 @@ for name, end in (("FIN", CLOSE), ("RST", RST)):
          client=AGAIN + [PUT.replace(b"5\r", b"66565\r") + b"x" * 66560,
                          Until(b" 502 "), Until(E + E)],
          upstream=[(REQUEST, OK, REQUEST, end)], status=[200, 502],
-         seen=[b"GET /", b"PUT /"], ends="any", reason="upstream_closed")
+         seen=[b"GET /", b"PUT /"], reason="upstream_closed")
 for part in (b"H", b"HTTP/1.1 200", K + b"X: y\r\n",
              b"HTTP/1.1 103 E\r\n\r\n"):
     case(188, f"not after {part!r}", client=AGAIN + [get(2)],
@@ -355,8 +356,8 @@ case(189, "a reset while the body comes",
 case(189, "an end while the body comes",
      clients=[[P + length(9) + E + b"hello", Await("got"), FIN, EOF,
                Await("over")]],
-     upstream=[(HEAD, Mark("got"), EOF, Mark("over"))], ends="any", status=(),
-     reason="client_closed", connections=1)
+     upstream=[(HEAD, Mark("got"), EOF, Mark("over"))],
+     ends="close", status=(), reason="client_closed", connections=1)
 case(189, "an end, which may be half of one", to="gateway_short",
      clients=[[G + E, Await("got"), FIN]], ends="close", status=504,
      upstream=[(REQUEST, Mark("got"), EOF)], reason="response_timeout")

@@ -92,8 +92,9 @@ INSIDE = ("127.0.0.1", "127.1.2.3", "0.0.0.0", "10.9.8.7", "10.0.0.1",
           "[fc00::1]", "[::ffff:127.0.0.1]", "[::ffff:10.0.0.1]",
           "[::ffff:7f00:1]", "[64:ff9b::127.0.0.1]", "[64:ff9b::a00:1]",
           "[2002:7f00:1::]", "[ff02::1]",
-          "localhost", "loopback.test", "loopback6.test", "any.test", "private.test",
-          "link.test", "mapped.test", "LOOPBACK.TEST", "loopback.test.")
+          "localhost", "loopback.test", "loopback6.test", "any.test",
+          "private.test", "link.test", "mapped.test", "LOOPBACK.TEST",
+          "loopback.test.")
 PROHIBITED = rb"(?m)^Proxy-Status: pen; error=destination_ip_prohibited;"
 for host in INSIDE:
     name = host.encode()
@@ -186,14 +187,14 @@ tunnel(220, "RST", [b"a", Await("seen"), RST], [Until(b"a"), Mark("seen"),
 tunnel(220, "RST while much is under way", [b"a", Until(b"x"), RST],
        [Until(b"a"), FLOOD, EOF])
 tunnel(220, "RST of the server", [b"a", EOF], [Until(b"a"), RST],
-       ends="any")
+       ends="reset")
 tunnel(221, "neither side reads", [Mark("both"), FLOOD],
        [Await("both"), FLOOD],
-       to="forward_short", ends="any", reason="tunnel_idle")
+       to="forward_short", ends="reset", reason="tunnel_idle")
 tunnel(221, "neither side speaks", [EOF], [EOF], to="forward_short",
        reason="tunnel_idle")
 tunnel(221, "one side speaks and nobody reads", [FLOOD, Mark("over")],
-       [Await("over")], to="forward_short", ends="any", reason="tunnel_idle")
+       [Await("over")], to="forward_short", ends="reset", reason="tunnel_idle")
 for target in b"b:443", b"/", b"a:80":
     for fields in b"", b"Content-Length: 3\r\n":
         refused(224, f"{target.decode()} {fields.decode().strip()}",
@@ -244,5 +245,5 @@ case(227, "the server ends", to="tcp", status=[], ends="close",
 case(227, "the server speaks first", to="tcp", status=[], ends="close",
      client=[Until(b"220 x\r\n"), FIN], upstream=[(b"220 x\r\n", EOF, CLOSE)],
      got=rb"^220 x\r\n$")
-case(227, "nobody listens", to="tcp_down", status=[], ends="any",
+case(227, "nobody listens", to="tcp_down", status=[], ends="close",
      client=[EOF], got=rb"^$", reason="connect_refused", seen=())

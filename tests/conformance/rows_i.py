@@ -256,10 +256,11 @@ tunnel(240, "FIN with the 101", [EOF], [FRAME, FIN, EOF],
        got=rb"\r\n\r\n\x81\x05hello$", reason="")
 tunnel(240, "RST of the client", [b"a", Await("seen"), RST],
        [Until(b"a"), Mark("seen"), EOF])
-tunnel(240, "RST of the server", [b"a", EOF], [Until(b"a"), RST], ends="any")
+tunnel(240, "RST of the server", [b"a", EOF], [Until(b"a"), RST],
+       ends="reset")
 tunnel(240, "idle", [EOF], [EOF], to="gateway_short", reason="tunnel_idle")
 tunnel(240, "neither side reads", [Mark("both"), FLOOD],
-       [Await("both"), FLOOD], to="gateway_short", ends="any",
+       [Await("both"), FLOOD], to="gateway_short", ends="reset",
        reason="tunnel_idle")
 tunnel(240, "one side does not follow", [EOF, Await("over")],
        [FIN, EOF, Mark("over")], to="gateway_short", reason="half_closed")
@@ -272,13 +273,15 @@ tunnel(240, "a time of its own", [Quiet(1.2), b"a", Until(b"b"), FIN, EOF],
 for name, answer in STAYS.items():
     end = b"0\r\n\r\n" if name == "chunks" else b"ok"
     case(241, name, status=[200, 200], clients=[
-             [ASK, Until(end), Mark("done")],
-             [Await("done"), G.replace(b"/ ", b"/2 ") + E, Until(b"/2>")]],
-         upstream=[(REQUEST, answer, EOF), ()], ends="any")
+             [ASK, Until(end), Mark("done"), Await("over")],
+             [Await("done"), G.replace(b"/ ", b"/2 ") + E, Until(b"/2>"),
+              Mark("over")]],
+         upstream=[(REQUEST, answer, EOF), ()])
 case(241, "426", status=[426, 200], clients=[
-         [ASK, Until(b"no!"), Mark("done")],
-         [Await("done"), G.replace(b"/ ", b"/2 ") + E, Until(b"/2>")]],
-     upstream=[(REQUEST, NO_13, EOF), ()], ends="any")
+         [ASK, Until(b"no!"), Mark("done"), Await("over")],
+         [Await("done"), G.replace(b"/ ", b"/2 ") + E, Until(b"/2>"),
+          Mark("over")]],
+     upstream=[(REQUEST, NO_13, EOF), ()])
 case(241, "forward", to="forward", status=[200, 200], upstream=[
          (REQUEST, OK, EOF), ()],
      client=[ASK_A, Until(b"ok"),

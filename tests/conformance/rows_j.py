@@ -90,12 +90,13 @@ def answered(client, token):
 
 
 SILENT = [(REQUEST, EOF)]
+CLOSES = b"Connection: close\r\n\r\n"
 # name: to, client, upstream, status, error, token, ends
 ERRORS = {
     "a bad request": ("gateway", G + b" x\r\n\r\n", [()], 400,
                       b"http_request_error", b"bad_request", "close"),
-    "a client that may not": ("forward_closed", A + E, [()], 403,
-                              b"http_request_denied", b"denied", "any"),
+    "a client that may not": ("forward_closed", A + CLOSES, [()], 403,
+                              b"http_request_denied", b"denied", "close"),
     "a place nobody may go to": (
         "forward", b"GET http://10.0.0.1/ HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n",
         [()], 403, b"destination_ip_prohibited", b"destination_denied",
@@ -107,8 +108,8 @@ ERRORS = {
         "forward_short",
         b"GET http://mute.test/ HTTP/1.1\r\nHost: mute.test\r\n\r\n",
         [()], 504, b"dns_timeout", b"dns_timeout", "keep"),
-    "refused": ("gateway_down", G + E, [()], 502, b"connection_refused",
-                b"connect_refused", "any"),
+    "refused": ("gateway_down", G + CLOSES, [()], 502,
+                b"connection_refused", b"connect_refused", "close"),
     "no answer to the connection": (
         "forward_short", b"GET http://b:8003/ HTTP/1.1\r\nHost: b\r\n\r\n",
         [()], 504, b"connection_timeout", b"connect_timeout", "keep"),
@@ -124,7 +125,7 @@ ERRORS = {
     "a server that takes nothing": (
         "gateway_send", P + b"Content-Length: 25165824\r\n\r\n" +
         b"x" * (24 << 20), [(Await("never made"),)], 504,
-        b"connection_write_timeout", b"upstream_blocked", "any"),
+        b"connection_write_timeout", b"upstream_blocked", "close"),
     "no HTTP": ("gateway", G + E, [b"SSH-2.0-x\r\n"], 502,
                 b"http_protocol_error", b"response_invalid", "keep"),
     "too large a head": ("gateway", G + E, [K + b"X: " + b"x" * 40000], 502,
@@ -141,8 +142,6 @@ for name, (to, client, upstream, status, error, token, ends) in \
     if name == "a server that takes nothing":
         client, upstream = [client, Mark("over")], [(Await("over"), RST)]
     for row in 251, 253:
-        if row == 251 and ends == "any":
-            continue
         case(row, name, to=to, client=answered(client, token),
              upstream=upstream, status=status, ends=ends,
              reason=token.decode(),
@@ -178,7 +177,7 @@ for name in ("refused", "no answer to the connection", "no such name",
              "a place nobody may go to", "a server that ends"):
     to, client, upstream, status, error, token, ends = ERRORS[name]
     case(255, name, to=to, client=answered(client, token), status=status,
-         upstream=upstream, ends="any", got=status_of(error, token),
+         upstream=upstream, ends=ends, got=status_of(error, token),
          got_not=INSIDE)
 
 # --- answers of our own ---
@@ -264,7 +263,7 @@ for status, field in (405, b"Allow: GET"), (426, b"Upgrade: x"), (
 case(259, "the rate", to="gateway_rate", status=[200, 429], ends="close",
      client=[Quiet(2.1), G + E + G + b"Connection: close\r\n\r\n"],
      upstream=[()], reason="rate_limited", got=rb"(?m)^Retry-After: [12]\r$")
-case(259, "the places", to="gateway_full", status=[200, 503], ends="any",
+case(259, "the places", to="gateway_full", status=[200, 503],
      clients=[[G + E, Until(b"\r\n\r\nok")],
               [Await("in"), G + E, Until(b"queue_full: "), Mark("full")]],
      upstream=[(REQUEST, Mark("in"), Await("full"),

@@ -10,11 +10,12 @@ from table import E, G, K, OK, case
 MUCH = K + b"Content-Length: 25165824\r\n\r\n" + b"x" * (24 << 20)
 case("k10", "a response is blocked", to="gateway_send",
      client=[G + E + b"GET /2 HT", Await("over"), EOF],
-     upstream=[(REQUEST, MUCH, EOF, Mark("over"))], ends="any",
+     upstream=[(REQUEST, MUCH, EOF, Mark("over"))], ends="close",
      reason="client_timeout", log={"cut": True}, or_cut=True)
-case("k10", "the rest of a head does not come", to="gateway_short", ends="any",
-     client=[G + E + b"GET /2 HT", EOF], upstream=[OK], status=[200, 408],
-     reason="request_timeout", got=rb"(?s)request_timeout: [^\n]*\n$")
+case("k10", "the rest of a head does not come", to="gateway_short",
+     ends="close", client=[G + E + b"GET /2 HT", EOF], upstream=[OK],
+     status=[200, 408], reason="request_timeout",
+     got=rb"(?s)request_timeout: [^\n]*\n$")
 
 # What is an answer, but none that can be used; the others are none at all,
 # and so the time runs out.

@@ -54,7 +54,7 @@ for bad in BAD:
          client=[ASKS, Until(b"z\r\n"), Mark("begun"), EOF],
          upstream=[(REQUEST, CHUNKED + E + b"1\r\nz\r\n", Await("begun"),
                     b"0\r\nX-Ok: y\r\n" + bad + E, EOF)],
-         ends="any", reason="response_invalid", got_not=rb"\r\n0\r\n|X-Ok")
+         ends="close", reason="response_invalid", got_not=rb"\r\n0\r\n|X-Ok")
 case(165, "asked for", client=ASKS, upstream=[
     CHUNKED + E + LAST + b"X-T: 1\r\n\r\n"], text=b"ok",
     got=rb"\r\n0\r\nX-T: 1\r\n\r\n")

@@ -513,6 +513,26 @@ def answering(status=200, body=b"", fields=(), think=None):
     return behave
 
 
+def noting(requests, **more):
+    """The same, with every request in this list."""
+    return answering(think=requests.append, **more)
+
+
+def answering_with(raw, close=False, requests=None):
+    """A behaviour: these bytes to every request; or to one, and then an end.
+
+    requests: a list for what was asked.
+    """
+    def behave(wire):
+        while (request := wire.read_message()) is not None:
+            if requests is not None:
+                requests.append(request)
+            wire.send(raw)
+            if close:
+                return
+    return behave
+
+
 class Names:
     """A name server for A and AAAA; `table` has a list of addresses a name.
 

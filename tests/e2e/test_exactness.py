@@ -8,7 +8,8 @@ import threading
 
 import pytest
 
-from penstock import Client, answering, free_port, wait_for
+from penstock import (Client, answering, answering_with, free_port, noting,
+                      wait_for)
 
 ONE_WORKER = "[penstock]\nworkers = 1\n"
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n"
@@ -16,20 +17,6 @@ POST = b"POST / HTTP/1.1\r\nHost: a\r\n"
 OK = b"HTTP/1.1 200 OK\r\n"
 FINE = OK + b"Content-Length: 4\r\n\r\nfine"
 UPGRADE = ["Upgrade: websocket", "Connection: Upgrade"]
-
-
-def noting(requests, **more):
-    return answering(think=requests.append, **more)
-
-
-def saying(raw, close=False):
-    """A behaviour: these bytes to every request."""
-    def behave(wire):
-        while wire.read_message() is not None:
-            wire.send(raw)
-            if close:
-                return
-    return behave
 
 
 def test_a_server_that_ends_first_is_heard_to_its_end(forward, upstream):
@@ -88,7 +75,7 @@ def test_a_response_that_grows_on_its_way_is_whole_or_refused(
         gateway, upstream, start):
     head = start + b"\r\nX: %s\r\n\r\n"
     value = b"y" * (65538 - len(head))
-    server = upstream(saying(head % value + FINE))
+    server = upstream(answering_with(head % value + FINE))
     daemon = gateway(server.port, "head_size = 64k")
     with Client(daemon.port) as c:
         c.ask("/", fields=UPGRADE)

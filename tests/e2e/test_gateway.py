@@ -6,27 +6,14 @@ import threading
 
 import pytest
 
-from penstock import Client, answering, curl, free_port, wait_for
+from penstock import (Client, answering, answering_with, curl, free_port,
+                      noting, wait_for)
 
 BIG = bytes(range(256)) * 4096          # 1 MiB
 
 
 def saying(name):
     return answering(body=name.encode())
-
-
-def noting(requests, **more):
-    return answering(think=requests.append, **more)
-
-
-def answering_with(raw, close=True):
-    """A behaviour: these bytes to every request."""
-    def behave(wire):
-        while wire.read_message() is not None:
-            wire.send(raw)
-            if close:
-                return
-    return behave
 
 
 # --- where requests go ---
@@ -336,7 +323,8 @@ def test_a_body_in_single_bytes_arrives_as_it_is(gateway, upstream):
 
 def test_a_response_that_ends_with_its_connection_is_chunked(
         gateway, upstream):
-    server = upstream(answering_with(b"HTTP/1.1 200 OK\r\n\r\n" + BIG))
+    server = upstream(answering_with(
+        b"HTTP/1.1 200 OK\r\n\r\n" + BIG, close=True))
     daemon = gateway(server.port)
     with Client(daemon.port) as c:
         for _ in range(2):
@@ -380,7 +368,7 @@ def test_a_client_of_http_1_0_may_keep_its_connection(gateway, upstream):
 
 def test_a_response_of_http_1_0_goes_on_as_1_1(gateway, upstream):
     server = upstream(answering_with(
-        b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok"))
+        b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", close=True))
     daemon = gateway(server.port, rest="[penstock]\nname = gate")
     with Client(daemon.port) as c:
         m = c.request("/")
@@ -398,7 +386,7 @@ def test_a_response_of_http_1_0_goes_on_as_1_1(gateway, upstream):
 def test_a_response_without_a_body_has_none(
         gateway, upstream, method, status, fields):
     head = "\r\n".join([f"HTTP/1.1 {status} So", *fields, "", ""])
-    server = upstream(answering_with(head.encode(), close=False))
+    server = upstream(answering_with(head.encode()))
     daemon = gateway(server.port)
     with Client(daemon.port) as c:
         for _ in range(3):
@@ -446,7 +434,7 @@ def test_early_hints_pass(gateway, upstream):
     server = upstream(answering_with(
         b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
         b"HTTP/1.1 103 Early Hints\r\nLink: </b>\r\n\r\n"
-        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", close=False))
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
     daemon = gateway(server.port)
     with Client(daemon.port) as c:
         for _ in range(2):
@@ -490,9 +478,6 @@ def test_a_client_that_does_not_wait_for_100_is_served(gateway, upstream):
 
 def test_an_expected_100_that_is_refused_ends_the_connection(
         gateway, upstream):
-    server = upstream(answering_with(
-        b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", close=False))
-
     def behave(wire):
         wire.read_head()
         wire.send(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")
@@ -555,7 +540,7 @@ def test_a_refused_upgrade_is_an_ordinary_response(gateway, upstream):
 def test_an_upgrade_that_nobody_asked_for_gets_502(gateway, upstream):
     server = upstream(answering_with(
         b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n"
-        b"Connection: Upgrade\r\n\r\nbytes"))
+        b"Connection: Upgrade\r\n\r\nbytes", close=True))
     with Client(gateway(server.port).port) as c:
         assert c.request("/").is_failure(502, "upgrade_failed")
 
@@ -857,7 +842,7 @@ def _send_until_it_breaks(c):
     b"HTTP/1.1 200 OK\r\n: v\r\n\r\n", b"HTTP/1.1 200 OK\nA: b\n\n",
     b"\x00\x01\x02"])
 def test_a_response_that_cannot_be_read_gets_502(gateway, upstream, raw):
-    server = upstream(answering_with(raw))
+    server = upstream(answering_with(raw, close=True))
     with Client(gateway(server.port).port) as c:
         m = c.request("/")
         assert m.status == 502
@@ -874,7 +859,7 @@ def test_a_response_with_too_large_a_head_gets_502(gateway, upstream):
     b"", b"HTTP/1.1 200 OK\r\nContent-Le", b"HTTP/1.1 103 Hm\r\n\r\n"])
 def test_a_server_that_ends_before_its_response_gets_502(
         gateway, upstream, raw):
-    server = upstream(answering_with(raw))
+    server = upstream(answering_with(raw, close=True))
     with Client(gateway(server.port).port) as c:
         assert c.request("/").is_failure(502, "upstream_closed")
         assert c.request("/").is_failure(502, "upstream_closed")
@@ -1160,7 +1145,7 @@ def test_a_connection_in_doubt_is_not_used_again(gateway, upstream, raw):
 
 def test_chunks_are_not_sent_to_a_server_of_http_1_0(gateway, upstream):
     server = upstream(answering_with(
-        b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok"))
+        b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", close=True))
     daemon = gateway(server.port, rest="[penstock]\nworkers = 1\n")
     chunked = b"POST / HTTP/1.1\r\nHost: a\r\n" \
               b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"
@@ -1202,7 +1187,7 @@ def test_a_client_of_http_1_0_expects_nothing(gateway, upstream):
 ])
 def test_what_a_server_does_wrong_is_counted_as_its(
         gateway, upstream, raw, reason):
-    daemon = gateway(upstream(answering_with(raw)).port)
+    daemon = gateway(upstream(answering_with(raw, close=True)).port)
     with Client(daemon.port) as c:
         assert c.request("/").is_failure(502, reason)
     daemon.wait_metric("penstock_server_failures_total", 1)

@@ -3,21 +3,11 @@
 
 import pytest
 
-from penstock import Client, curl
+from penstock import Client, answering_with, curl
 
 ASKS = ["TE: trailers", "Connection: TE"]
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
 BODY = b"5\r\nhello\r\n0\r\n"
-
-
-def saying(raw, requests=None):
-    """A behaviour: these bytes to every request, with keep-alive."""
-    def behave(wire):
-        while (request := wire.read_message()) is not None:
-            if requests is not None:
-                requests.append(request)
-            wire.send(raw)
-    return behave
 
 
 @pytest.fixture(params=["gateway", "forward"])
@@ -49,9 +39,9 @@ def in_head(m, name):
 ])
 def test_trailers_go_to_a_client_that_asks(through, upstream, fields, told):
     requests = []
-    server = upstream(saying(
+    server = upstream(answering_with(
         CHUNKED + b"Trailer: X-T, X-U\r\n\r\n" + BODY +
-        b"X-T: 1\r\nX-U:  a b \r\nX-T:\r\n\r\n", requests))
+        b"X-T: 1\r\nX-U:  a b \r\nX-T:\r\n\r\n", requests=requests))
     daemon, target = through(server)
     m = ask(daemon, target, fields)
     assert m.body == b"hello"
@@ -72,9 +62,9 @@ def test_trailers_go_to_a_client_that_asks(through, upstream, fields, told):
 ])
 def test_trailers_end_here_for_others(through, upstream, fields):
     requests = []
-    server = upstream(saying(
+    server = upstream(answering_with(
         CHUNKED + b"Trailer: X-T\r\n\r\n" + BODY + b"X-T: 1\r\n\r\n",
-        requests))
+        requests=requests))
     daemon, target = through(server)
     with Client(daemon.port) as c:
         for _ in range(2):
@@ -87,9 +77,9 @@ def test_trailers_end_here_for_others(through, upstream, fields):
 
 def test_a_client_of_http_1_0_gets_none(through, upstream):
     requests = []
-    server = upstream(saying(
+    server = upstream(answering_with(
         CHUNKED + b"Trailer: X-T\r\n\r\n" + BODY + b"X-T: 1\r\n\r\n",
-        requests))
+        requests=requests))
     daemon, target = through(server)
     with Client(daemon.port) as c:
         c.send(f"GET {target} HTTP/1.0\r\nHost: test\r\nTE: trailers\r\n"
@@ -109,7 +99,7 @@ def test_a_client_of_http_1_0_gets_none(through, upstream):
 ])
 def test_where_there_are_no_chunks_none_are_announced(
         through, upstream, method, raw, body):
-    server = upstream(saying(raw))
+    server = upstream(answering_with(raw))
     daemon, target = through(server)
     with Client(daemon.port) as c:
         for _ in range(2):
@@ -120,7 +110,7 @@ def test_where_there_are_no_chunks_none_are_announced(
 
 
 def test_curl_sees_them(gateway, upstream):
-    server = upstream(saying(
+    server = upstream(answering_with(
         CHUNKED + b"Trailer: X-T\r\n\r\n" + BODY + b"X-T: 1\r\n\r\n"))
     daemon = gateway(server.port)
     out = curl("-i", "-H", "TE: trailers", "-H", "Connection: TE",
@@ -131,7 +121,7 @@ def test_curl_sees_them(gateway, upstream):
 # --- which of them ---
 
 def test_what_may_not_be_a_trailer_is_taken_out(through, upstream):
-    server = upstream(saying(
+    server = upstream(answering_with(
         CHUNKED + b"Connection: X-Named, keep-alive\r\n"
         b"Connection: x-other\r\n\r\n" + BODY +
         b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\nHost: evil\r\n"
@@ -155,7 +145,7 @@ def test_what_may_not_be_a_trailer_is_taken_out(through, upstream):
     b"", b"Host: evil\r\n", b"X-Named: 1\r\n",
 ])
 def test_nothing_may_remain(gateway, upstream, lines):
-    server = upstream(saying(
+    server = upstream(answering_with(
         CHUNKED + b"Connection: X-Named\r\n\r\n" + BODY + lines + b"\r\n"))
     daemon = gateway(server.port)
     with Client(daemon.port) as c:
@@ -221,7 +211,7 @@ def test_the_largest_trailers_pass(gateway, upstream, most):
     value = "v" * (16384 - len("X: \r\n\r\n"))
     lines = [f"X: {value}"] if most else [f"X-{i}: y" for i in range(100)]
     raw = "".join(f"{line}\r\n" for line in lines).encode() + b"\r\n"
-    server = upstream(saying(CHUNKED + b"\r\n" + BODY + raw))
+    server = upstream(answering_with(CHUNKED + b"\r\n" + BODY + raw))
     daemon = gateway(server.port)
     with Client(daemon.port) as c:
         for _ in range(2):
@@ -295,8 +285,9 @@ def test_trailers_that_do_not_end_cut_the_response(gateway, upstream):
 def test_trailers_of_requests_end_here(through, upstream):
     """Whoever asks for trailers in the response takes them; who else does?"""
     requests = []
-    server = upstream(saying(
-        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", requests))
+    server = upstream(answering_with(
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        requests=requests))
     daemon, target = through(server)
     with Client(daemon.port) as c:
         for _ in range(2):

@@ -72,17 +72,26 @@ set_nodelay(int fd)
 }
 
 static inline int
-listen_on(uint64_t port)
+listen_at(struct sockaddr_in a)
 {
-	struct sockaddr_in a = loopback(port);
 	int fd = must(socket(AF_INET, SOCK_STREAM, 0), "socket");
 	int one = 1;
 
 	must(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one),
 	    "SO_REUSEADDR");
+	/* All addresses: all of this machine's own, and none from outside. */
+	if (a.sin_addr.s_addr == htonl(INADDR_ANY))
+		must(setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "lo", 3),
+		    "SO_BINDTODEVICE");
 	must(bind(fd, (struct sockaddr *)&a, sizeof a), "bind");
 	must(listen(fd, 4096), "listen");
 	return fd;
+}
+
+static inline int
+listen_on(uint64_t port)
+{
+	return listen_at(loopback(port));
 }
 
 static inline int
@@ -110,13 +119,28 @@ watch_readable(int epoll, int fd, void *data)
 	must(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e), "epoll_ctl");
 }
 
-static inline double
-seconds_now(void)
+static inline uint64_t
+nsec_now(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+	return (uint64_t)t.tv_sec * UINT64_C(1000000000) +
+	    (uint64_t)t.tv_nsec;
+}
+
+static inline double
+seconds_now(void)
+{
+	return (double)nsec_now() / 1e9;
+}
+
+/* A number from a fixed sequence: every run asks for the same. */
+static inline uint64_t
+next_random(uint64_t *state)
+{
+	*state = *state * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return *state >> 33;
 }
 
 #endif

@@ -1,34 +1,64 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * clients.c - many kept-alive HTTP clients in one process.
+ * clients.c - many HTTP clients in one process.
  *
- *	clients PORT CONNECTIONS IN_FLIGHT
+ *	clients [OPTIONS] PORT CONNECTIONS IN_FLIGHT
+ *
+ *	-c		each request has a connection of its own
+ *	-u TARGET	what is asked for; /small unless given
+ *	-t HOST:PORT	each connection goes through CONNECT first
+ *	-n HOSTS	of so many Hosts, h0.bench.test and on
+ *	-a ADDRESSES	from so many of our own, 127.1.0.0 and on
  *
  * Opens the connections, says "open N", and then reads numbers from standard
  * input, a line each: so many requests are made, IN_FLIGHT at a time (a
  * closed loop), each by the client that has been idle for longest.  As many
  * requests as connections are thus one each.  After them it says
  *
- *	GOOD FAILED SECONDS
+ *	GOOD FAILED SECONDS P50 P99
  *
- * A response is good if its status is 200 and it is as long as it says.  A
- * client whose connection ends, or whose response is bad, has failed, and is
- * not used again.
+ * the last two of the time from a request (with -c, from before it connects)
+ * to the end of its response, in microseconds, to 3 %.  Hosts are drawn at
+ * random, addresses are taken in turn.
+ *
+ * A response is good if its status is 200 and it is as long as it says; with
+ * -c, its connection must also end.  A client whose response is bad, or whose
+ * connection ends when it should not, has failed, and is not used again.
  */
 #include "bench.h"
 
-enum { EVENTS = 256, STALL_MSEC = 20000 };
+enum {
+	EVENTS = 256,
+	STALL_MSEC = 20000,
+	LIMIT_SECONDS = 180,	/* of a line; what is missing has failed */
+	LATENCY_BITS = 5,
+	LATENCY_BUCKETS = (65 - LATENCY_BITS) << LATENCY_BITS,
+	REQUEST_MAX = 1024,
+};
+
+enum client_state { IDLE, IN_HEAD, IN_BODY, ENDING, FAILED };
 
 struct client {
-	int		 fd;		/* -1: failed */
-	bool		 busy;
-	size_t		 missing;	/* of the response's body */
-	bool		 in_body;
-	size_t		 head_bytes;
-	char		 head[1024];
+	int			 fd;
+	enum client_state	 state;
+	uint64_t		 missing;	/* of the response's body */
+	uint64_t		 asked;		/* when */
+	size_t			 head_bytes;
+	char			 head[1024];
 };
 
 struct crowd {
+	bool		 closes;
+	const char	*target;
+	const char	*tunnel;	/* or NULL */
+	uint64_t	 hosts;		/* 0: one */
+	uint64_t	 addresses;	/* 0: the usual one */
+	uint64_t	 next_address;
+	uint64_t	 random;
+	uint64_t	 port;
+	char		 request[REQUEST_MAX];
+	size_t		 request_bytes;
+
 	int		 epoll;
 	struct client	*clients;
 	struct client	**idle;		/* a ring */
@@ -38,15 +68,127 @@ struct crowd {
 	uint64_t	 to_send;
 	uint64_t	 waiting;
 	uint64_t	 good;
+	uint64_t	 latency[LATENCY_BUCKETS];
 };
 
-static const char request[] =
-    "GET /small HTTP/1.1\r\nHost: bench.test\r\nUser-Agent: clients\r\n"
-    "Accept: */*\r\n\r\n";
+/* --- latency ----------------------------------------------------------- */
+
+/* Five bits below the highest one of a time choose its bucket. */
+static void
+add_latency(struct crowd *w, uint64_t nsec)
+{
+	unsigned shift = 0;
+
+	if (nsec >> (LATENCY_BITS + 1) != 0)
+		shift = 63 - LATENCY_BITS - (unsigned)__builtin_clzll(nsec);
+	w->latency[((uint64_t)shift << LATENCY_BITS) + (nsec >> shift)]++;
+}
+
+static double
+usec_of_bucket(unsigned i)
+{
+	unsigned shift = i >> LATENCY_BITS;
+	uint64_t nsec = i;
+
+	if (shift > 0) {
+		shift--;
+		nsec = (uint64_t)(i - (shift << LATENCY_BITS)) << shift;
+	}
+	return (double)nsec / 1e3;
+}
+
+/* What a share of the good ones stays below. */
+static double
+quantile(const struct crowd *w, double share)
+{
+	uint64_t most = (uint64_t)((double)w->good * share), sum = 0;
+
+	for (unsigned i = 0; i < LATENCY_BUCKETS; i++) {
+		sum += w->latency[i];
+		if (sum > most)
+			return usec_of_bucket(i + 1);
+	}
+	return 0;
+}
+
+/* --- connections ------------------------------------------------------- */
+
+static void
+make_request(struct crowd *w)
+{
+	char host[64] = "bench.test";
+
+	if (w->hosts > 0)
+		snprintf(host, sizeof host, "h%ju.bench.test",
+		    (uintmax_t)(next_random(&w->random) % w->hosts));
+	w->request_bytes = (size_t)snprintf(w->request, sizeof w->request,
+	    "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: clients\r\n"
+	    "Accept: */*\r\n%s\r\n", w->target, host,
+	    w->closes ? "Connection: close\r\n" : "");
+	if (w->request_bytes >= sizeof w->request) {
+		fprintf(stderr, "too long a target\n");
+		exit(2);
+	}
+}
+
+static int
+connect_from_next(struct crowd *w)
+{
+	struct sockaddr_in to = loopback(w->port), from = { 0 };
+	int fd = must(socket(AF_INET, SOCK_STREAM, 0), "socket");
+	int one = 1;
+
+	from.sin_family = AF_INET;
+	from.sin_addr.s_addr = htonl(0x7f010000U +
+	    (uint32_t)(w->next_address++ % w->addresses));
+	/* The port is chosen when it is known where to. */
+	must(setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one,
+	    sizeof one), "IP_BIND_ADDRESS_NO_PORT");
+	must(bind(fd, (struct sockaddr *)&from, sizeof from), "bind");
+	must(connect(fd, (struct sockaddr *)&to, sizeof to), "connect");
+	set_nodelay(fd);
+	return fd;
+}
+
+static void
+open_tunnel(int fd, const char *to)
+{
+	char text[REQUEST_MAX];
+	int n = snprintf(text, sizeof text,
+	    "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", to, to);
+	size_t have = 0;
+
+	if (send(fd, text, (size_t)n, MSG_NOSIGNAL) != n)
+		die("send");
+	do {
+		ssize_t got = recv(fd, text + have, sizeof text - 1 - have, 0);
+
+		if (got <= 0)
+			die("CONNECT");
+		have += (size_t)got;
+		text[have] = '\0';
+	} while (strstr(text, "\r\n\r\n") == NULL);
+	if (strncmp(text, "HTTP/1.", 7) != 0 ||
+	    strncmp(text + 8, " 200", 4) != 0) {
+		fprintf(stderr, "CONNECT: %.60s\n", text);
+		exit(1);
+	}
+}
+
+static void
+open_client(struct crowd *w, struct client *c)
+{
+	c->fd = w->addresses > 0 ? connect_from_next(w) :
+	    connect_to(w->port);
+	if (w->tunnel != NULL)
+		open_tunnel(c->fd, w->tunnel);
+	watch_readable(w->epoll, c->fd, c);
+}
 
 static void
 put_idle(struct crowd *w, struct client *c)
 {
+	c->state = IDLE;
 	w->idle[(w->first + w->idle_count++) % w->count] = c;
 }
 
@@ -63,27 +205,42 @@ take_idle(struct crowd *w)
 static void
 fail(struct crowd *w, struct client *c)
 {
-	if (c->busy)
+	if (c->state != IDLE)
 		w->waiting--;
+	c->state = FAILED;
 	close(c->fd);
 	c->fd = -1;
 }
+
+/* --- requests and responses -------------------------------------------- */
 
 static void
 ask(struct crowd *w)
 {
 	struct client *c = take_idle(w);
 
-	if (c->fd == -1)
+	if (c->state == FAILED)
 		return;
 	w->to_send--;
 	w->waiting++;
-	c->busy = true;
-	c->in_body = false;
+	if (w->hosts > 0)
+		make_request(w);
+	c->asked = nsec_now();
+	if (w->closes)
+		open_client(w, c);
+	c->state = IN_HEAD;
 	c->head_bytes = 0;
-	if (send(c->fd, request, sizeof request - 1, MSG_NOSIGNAL) !=
-	    sizeof request - 1)
+	if (send(c->fd, w->request, w->request_bytes, MSG_NOSIGNAL) !=
+	    (ssize_t)w->request_bytes)
 		fail(w, c);
+}
+
+static void
+is_done(struct crowd *w, struct client *c)
+{
+	w->waiting--;
+	w->good++;
+	put_idle(w, c);
 }
 
 /* False if it is none that a good response has. */
@@ -93,13 +250,14 @@ read_head(struct client *c)
 	const char *length;
 
 	c->head[c->head_bytes] = '\0';
-	if (strncmp(c->head, "HTTP/1.1 200 ", 13) != 0)
+	if (strncmp(c->head, "HTTP/1.", 7) != 0 ||
+	    strncmp(c->head + 8, " 200 ", 5) != 0)
 		return false;
 	length = strcasestr(c->head, "\r\ncontent-length:");
 	if (length == NULL)
 		return false;
 	c->missing = strtoull(length + 17, NULL, 10);
-	c->in_body = true;
+	c->state = IN_BODY;
 	return true;
 }
 
@@ -125,38 +283,44 @@ add_to_head(struct client *c, const char *bytes, size_t n)
 static bool
 take_bytes(struct crowd *w, struct client *c, const char *bytes, size_t n)
 {
-	if (!c->busy)
-		return false;
-	if (!c->in_body) {
+	if (c->state == IN_HEAD) {
 		ssize_t used = add_to_head(c, bytes, n);
 
 		if (used == -1)
 			return false;
 		n -= (size_t)used;
+		if (c->state == IN_HEAD)
+			return true;
 	}
-	if (!c->in_body)
-		return true;
-	if (n > c->missing)
+	if (c->state != IN_BODY || n > c->missing)
 		return false;
 	c->missing -= n;
 	if (c->missing > 0)
 		return true;
-	c->busy = false;
-	w->waiting--;
-	w->good++;
-	put_idle(w, c);
+	add_latency(w, nsec_now() - c->asked);
+	if (w->closes)
+		c->state = ENDING;
+	else
+		is_done(w, c);
 	return true;
 }
 
 static void
 on_readable(struct crowd *w, struct client *c)
 {
-	static char bytes[65536];
+	static char bytes[256 * 1024];
 	ssize_t n = recv(c->fd, bytes, sizeof bytes, 0);
 
-	if (n <= 0 || !take_bytes(w, c, bytes, (size_t)n))
+	if (n == 0 && c->state == ENDING) {
+		close(c->fd);
+		c->fd = -1;
+		is_done(w, c);
+	} else if (n <= 0 || !take_bytes(w, c, bytes, (size_t)n)) {
 		fail(w, c);
+	}
 }
+
+/* --- the whole --------------------------------------------------------- */
 
 static void
 run(struct crowd *w, uint64_t requests, uint64_t in_flight)
@@ -166,7 +330,8 @@ run(struct crowd *w, uint64_t requests, uint64_t in_flight)
 
 	w->good = 0;
 	w->to_send = requests;
-	for (;;) {
+	memset(w->latency, 0, sizeof w->latency);
+	while (seconds_now() - began < LIMIT_SECONDS) {
 		while (w->to_send > 0 && w->waiting < in_flight &&
 		    w->idle_count > 0)
 			ask(w);
@@ -175,17 +340,18 @@ run(struct crowd *w, uint64_t requests, uint64_t in_flight)
 
 		int n = epoll_wait(w->epoll, events, EVENTS, STALL_MSEC);
 		if (n == 0)
-			break;		/* what is missing has failed */
+			break;
 		for (int i = 0; i < n; i++)
 			on_readable(w, events[i].data.ptr);
 	}
-	printf("%ju %ju %.6f\n", (uintmax_t)w->good,
-	    (uintmax_t)(requests - w->good), seconds_now() - began);
+	printf("%ju %ju %.6f %.1f %.1f\n", (uintmax_t)w->good,
+	    (uintmax_t)(requests - w->good), seconds_now() - began,
+	    quantile(w, 0.5), quantile(w, 0.99));
 	fflush(stdout);
 }
 
 static void
-open_all(struct crowd *w, uint64_t port)
+open_all(struct crowd *w)
 {
 	w->epoll = must(epoll_create1(0), "epoll_create1");
 	w->clients = calloc(w->count, sizeof *w->clients);
@@ -193,31 +359,50 @@ open_all(struct crowd *w, uint64_t port)
 	if (w->clients == NULL || w->idle == NULL)
 		die("calloc");
 	for (size_t i = 0; i < w->count; i++) {
-		struct client *c = &w->clients[i];
-
-		c->fd = connect_to(port);
-		watch_readable(w->epoll, c->fd, c);
-		put_idle(w, c);
+		if (!w->closes)
+			open_client(w, &w->clients[i]);
+		put_idle(w, &w->clients[i]);
 	}
+	make_request(w);
 	printf("open %zu\n", w->count);
 	fflush(stdout);
+}
+
+static void
+read_options(struct crowd *w, int argc, char **argv)
+{
+	int option;
+
+	while ((option = getopt(argc, argv, "cu:t:n:a:")) != -1) {
+		switch (option) {
+		case 'c': w->closes = true; break;
+		case 'u': w->target = optarg; break;
+		case 't': w->tunnel = optarg; break;
+		case 'n': w->hosts = number(optarg); break;
+		case 'a': w->addresses = number(optarg); break;
+		default: exit(2);
+		}
+	}
+	if (argc - optind == 3)
+		return;
+	fprintf(stderr, "usage: clients [-c] [-u TARGET] [-t HOST:PORT] "
+	    "[-n HOSTS] [-a ADDRESSES]\n\tPORT CONNECTIONS IN_FLIGHT\n");
+	exit(2);
 }
 
 int
 main(int argc, char **argv)
 {
-	struct crowd w = { .epoll = -1 };
+	static struct crowd w = { .target = "/small" };
 	char line[64];
 
-	if (argc != 4) {
-		fprintf(stderr, "usage: clients PORT CONNECTIONS IN_FLIGHT\n");
-		return 2;
-	}
-	w.count = number(argv[2]);
-	open_all(&w, number(argv[1]));
+	read_options(&w, argc, argv);
+	w.port = number(argv[optind]);
+	w.count = number(argv[optind + 1]);
+	open_all(&w);
 	while (fgets(line, sizeof line, stdin) != NULL) {
 		line[strcspn(line, "\n")] = '\0';
-		run(&w, number(line), number(argv[3]));
+		run(&w, number(line), number(argv[optind + 2]));
 	}
 	return 0;
 }

@@ -2,34 +2,43 @@
 /*
  * origin.c - a server that costs little: the same answer to every request.
  *
- *	origin PORT BODY_BYTES
+ *	origin PORT BODY_BYTES [any]
  *
  * It counts ends of heads and answers each, so a request must have no body;
- * the connection stays open.
+ * the connection stays open.  With `any` it answers on every address that
+ * begins with 127, as so many servers.
  */
 #include "bench.h"
 
 struct guest {
-	int	 fd;
-	int	 matched;	/* of the blank line that ends a head */
+	int		 fd;
+	int		 matched;	/* of the blank line that ends a head */
+	uint64_t	 answers;	/* to send, whole or in part */
+	uint64_t	 sent;		/* of the first of them */
+	bool		 is_full;	/* and waits to send on */
 };
 
-enum { EVENTS = 64, BODY_MAX = 65536 };
+enum { EVENTS = 64, CHUNK = 256 * 1024, SENDS = 16 };
 
-static char answer[BODY_MAX + 256];
+/* The head and the first bytes of the body; then the rest of it, in chunks. */
+static char answer[CHUNK + 256];
 static size_t answer_bytes;
+static char chunk[CHUNK];
+static uint64_t answer_total;
 
 static void
 make_answer(uint64_t body)
 {
-	if (body > BODY_MAX)
-		body = BODY_MAX;
-	answer_bytes = (size_t)snprintf(answer, sizeof answer,
+	uint64_t first = body < CHUNK ? body : CHUNK;
+	size_t head = (size_t)snprintf(answer, sizeof answer,
 	    "HTTP/1.1 200 OK\r\nServer: origin\r\n"
 	    "Content-Type: application/octet-stream\r\n"
 	    "Content-Length: %ju\r\n\r\n", (uintmax_t)body);
-	memset(answer + answer_bytes, 'x', body);
-	answer_bytes += body;
+
+	memset(answer + head, 'x', first);
+	memset(chunk, 'x', sizeof chunk);
+	answer_bytes = head + first;
+	answer_total = head + body;
 }
 
 static void
@@ -41,6 +50,7 @@ welcome(int epoll, int listener)
 		die("calloc");
 	g->fd = must(accept(listener, NULL, NULL), "accept");
 	set_nodelay(g->fd);
+	set_nonblocking(g->fd);
 	watch_readable(epoll, g->fd, g);
 }
 
@@ -63,20 +73,68 @@ count_heads(struct guest *g, const char *bytes, ssize_t n)
 	return heads;
 }
 
-static void
-serve(struct guest *g)
+static ssize_t
+send_next(struct guest *g)
+{
+	uint64_t left = answer_total - g->sent;
+
+	if (g->sent < answer_bytes)
+		return send(g->fd, answer + g->sent, answer_bytes - g->sent,
+		    MSG_NOSIGNAL);
+	return send(g->fd, chunk, left < CHUNK ? left : CHUNK, MSG_NOSIGNAL);
+}
+
+/* Send what is owed, as far as it goes; false if the guest has gone. */
+static bool
+answer_all(struct guest *g)
+{
+	int sends = SENDS;
+
+	while (g->answers > 0 && sends-- > 0) {
+		ssize_t n = send_next(g);
+
+		if (n == -1)
+			return errno == EAGAIN;
+		g->sent += (uint64_t)n;
+		if (g->sent == answer_total) {
+			g->sent = 0;
+			g->answers--;
+		}
+	}
+	return true;
+}
+
+static bool
+hear(struct guest *g)
 {
 	char bytes[16384];
 	ssize_t n = recv(g->fd, bytes, sizeof bytes, 0);
-	int heads = n > 0 ? count_heads(g, bytes, n) : 0;
 
-	while (heads-- > 0)
-		if (send(g->fd, answer, answer_bytes, MSG_NOSIGNAL) == -1)
-			n = -1;
-	if (n > 0)
+	if (n <= 0)
+		return n == -1 && errno == EAGAIN;
+	g->answers += (uint64_t)count_heads(g, bytes, n);
+	return true;
+}
+
+static void
+serve(int epoll, struct guest *g, uint32_t ready)
+{
+	bool stays = (ready & ~(uint32_t)EPOLLOUT) == 0 || hear(g);
+
+	if (!stays || !answer_all(g)) {
+		close(g->fd);
+		free(g);
 		return;
-	close(g->fd);
-	free(g);
+	}
+	if ((g->answers > 0) == g->is_full)
+		return;
+	g->is_full = g->answers > 0;
+
+	struct epoll_event e = {
+		.events = EPOLLIN | (g->is_full ? EPOLLOUT : 0),
+		.data.ptr = g,
+	};
+	must(epoll_ctl(epoll, EPOLL_CTL_MOD, g->fd, &e), "epoll_ctl");
 }
 
 int
@@ -84,14 +142,19 @@ main(int argc, char **argv)
 {
 	struct epoll_event events[EVENTS];
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: origin PORT BODY_BYTES\n");
+	if (argc < 3 || argc > 4) {
+		fprintf(stderr, "usage: origin PORT BODY_BYTES [any]\n");
 		return 2;
 	}
 	make_answer(number(argv[2]));
 
+	struct sockaddr_in at = loopback(number(argv[1]));
+
+	if (argc == 4)
+		at.sin_addr.s_addr = htonl(INADDR_ANY);
+
 	int epoll = must(epoll_create1(0), "epoll_create1");
-	int listener = listen_on(number(argv[1]));
+	int listener = listen_at(at);
 
 	watch_readable(epoll, listener, NULL);
 	for (;;) {
@@ -101,6 +164,7 @@ main(int argc, char **argv)
 			if (events[i].data.ptr == NULL)
 				welcome(epoll, listener);
 			else
-				serve(events[i].data.ptr);
+				serve(epoll, events[i].data.ptr,
+				    events[i].events);
 	}
 }

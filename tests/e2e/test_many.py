@@ -69,7 +69,7 @@ def one_request_each(process):
     """Let every client ask once; how many were answered, how many not."""
     process.stdin.write(f"{CLIENTS}\n")
     process.stdin.flush()
-    good, failed, _ = process.stdout.readline().split()
+    good, failed, *_ = process.stdout.readline().split()
     return int(good), int(failed)
 
 

@@ -9,10 +9,14 @@ build_helpers() does it where that was not run yet.
 import contextlib
 import os
 import pathlib
+import re
+import resource
 import signal
 import socket
 import subprocess
 import sys
+import time
+import typing
 
 sys.dont_write_bytecode = True
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -22,16 +26,17 @@ from penstock import PROGRAM, Daemon, free_port, wait_for  # noqa: E402
 
 HELPERS = pathlib.Path(PROGRAM).resolve().parent / "tests" / "bench"
 BODY = 1024
+# What a server of the benchmark may take to end, before it is made to.
+LAST_WORDS = 10
 
 
 def helper(name):
     return str(HELPERS / name)
 
 
-def build_helpers():
+def build_helpers(names=("clients", "origin", "relay")):
     """Make the helper programs, if the folder of the program is a build."""
     top = HELPERS.parents[1]
-    names = ["clients", "origin", "relay"]
     if (top / "Makefile").exists():
         subprocess.run(["make", "-s", "-C", str(top), "penstock",
                         *(f"tests/bench/{n}" for n in names)],
@@ -51,7 +56,18 @@ PROXY_CORE, OTHER_CORE = cores()
 
 
 def pinned(core):
+    """What to run a command with: a core, or several as "0,1", or None."""
     return [] if core is None else ["taskset", "-c", str(core)]
+
+
+def raise_descriptors():
+    """Have as many as may be had, in what is started as well; the number."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
+DESCRIPTORS = raise_descriptors()
 
 
 @contextlib.contextmanager
@@ -59,6 +75,7 @@ def running(command, port, core):
     """A server that runs pinned to a core, once it listens on the port."""
     process = subprocess.Popen([*pinned(core), *command],
                                stdin=subprocess.DEVNULL)
+    process.port = port
 
     def is_up():
         assert process.poll() is None, f"{command[0]} has ended"
@@ -70,17 +87,18 @@ def running(command, port, core):
     finally:
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(10)
+            process.wait(LAST_WORDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
 
 
 @contextlib.contextmanager
-def origin(body=BODY):
-    """The upstream of all: its port."""
+def origin(body=BODY, everywhere=False):
+    """An upstream: its port, on 127.0.0.1 or on all that begins with 127."""
     port = free_port()
-    with running([helper("origin"), str(port), str(body)], port, OTHER_CORE):
+    with running([helper("origin"), str(port), str(body),
+                  *(["any"] if everywhere else [])], port, OTHER_CORE):
         yield port
 
 
@@ -100,11 +118,10 @@ pool_max = 256
 
 
 @contextlib.contextmanager
-def penstock(folder, origin_port, prefix=()):
-    """The program as a gateway: its Daemon, with its port."""
-    port = free_port()
-    daemon = Daemon(folder, CONFIG.format(port=port, origin=origin_port),
-                    prefix=[*pinned(PROXY_CORE), *prefix]).start()
+def penstock_with(folder, config, port, prefix=(), core=PROXY_CORE):
+    """The program with that configuration: its Daemon, with its port."""
+    daemon = Daemon(folder, config,
+                    prefix=[*pinned(core), *prefix]).start()
     daemon.port = port
     try:
         yield daemon
@@ -112,39 +129,69 @@ def penstock(folder, origin_port, prefix=()):
         daemon.stop()
 
 
-class Clients:
-    """Kept-alive clients of a port; see clients.c."""
+def penstock(folder, origin_port, prefix=()):
+    """The program as a gateway."""
+    port = free_port()
+    return penstock_with(
+        folder, CONFIG.format(port=port, origin=origin_port), port, prefix)
 
-    def __init__(self, port, count, in_flight=None, core=OTHER_CORE):
+
+class Answers(typing.NamedTuple):
+    """What clients say after their requests; times in microseconds."""
+
+    good: int
+    failed: int
+    seconds: float
+    p50: float
+    p99: float
+
+
+class Clients:
+    """Clients of a port; options are those of clients.c."""
+
+    def __init__(self, port, count, in_flight=None, core=OTHER_CORE,
+                 options=()):
         self.process = subprocess.Popen(
-            [*pinned(core), helper("clients"), str(port), str(count),
-             str(in_flight or count)],
+            [*pinned(core), helper("clients"), *options, str(port),
+             str(count), str(in_flight or count)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == f"open {count}\n"
 
     def ask(self, requests):
-        """Make so many requests, none of which may fail; the seconds."""
-        good, failed, seconds = self.ask_any(requests)
-        assert (good, failed) == (requests, 0), (good, failed)
-        return seconds
+        """Make so many requests, none of which may fail; the Answers."""
+        answers = self.ask_any(requests)
+        assert (answers.good, answers.failed) == (requests, 0), answers
+        return answers
 
     def ask_any(self, requests):
-        """The same; how many were good, how many failed, seconds."""
+        """The same, whatever fails."""
+        self.begin(requests)
+        good, failed, *times = self.process.stdout.readline().split()
+        return Answers(int(good), int(failed), *map(float, times))
+
+    def begin(self, requests):
+        """Have them ask while something else is done."""
         self.process.stdin.write(f"{requests}\n")
         self.process.stdin.flush()
-        good, failed, seconds = self.process.stdout.readline().split()
-        return int(good), int(failed), float(seconds)
+
+    def abandon(self):
+        """End them, whatever they are waiting for."""
+        self.process.kill()
+        self.process.communicate()
 
     def close(self):
         self.process.stdin.close()
-        self.process.wait(10)
+        self.process.wait(LAST_WORDS)
         self.process.stdout.close()
 
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        self.close()
+    def __exit__(self, kind, *_):
+        if kind is None:
+            self.close()
+        else:
+            self.abandon()
 
 
 def family(pid):
@@ -157,7 +204,17 @@ def family(pid):
 
 
 def cpu_seconds(pid):
-    """On the processor so far, all threads and children together."""
-    return sum(int(stat.read_text().split()[0]) for p in family(pid)
-               for stat in pathlib.Path(f"/proc/{p}/task").glob("*/schedstat")
-               ) / 1e9
+    """On the processor so far, all threads and children together.
+
+    The clock of a process is what schedstat tells of its threads, with those
+    that have ended: tinyproxy has one for each connection.
+    """
+    return sum(time.clock_gettime(~p << 3 | 2) for p in family(pid))
+
+
+def anonymous_bytes(pid):
+    """A process's own memory, without what is mapped from files."""
+    return sum(int(re.search(
+        r"RssAnon:\s+(\d+) kB",
+        pathlib.Path(f"/proc/{p}/status").read_text())[1]) * 1024
+        for p in family(pid))

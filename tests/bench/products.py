@@ -240,6 +240,9 @@ backend origin
 backend bulk
     server bulk 127.0.0.1:{bulk_port}
 """
+    # splice-auto would decide against it here.
+    TCP = """option splice-request
+    option splice-response"""
     HTTP = """option http-keep-alive
     option forwardfor
     http-reuse always
@@ -250,8 +253,7 @@ backend bulk
             # Pipes take descriptors as well.
             connections=CONNECTIONS // (2 if task.mode == "tcp" else 1),
             origin=task.origin, mode="tcp" if task.mode == "tcp" else "http",
-            options="option splice-auto" if task.mode == "tcp"
-            else self.HTTP,
+            options=self.TCP if task.mode == "tcp" else self.HTTP,
             gate=f"maxconn {task.gate}" if task.gate else "",
             bulk="use_backend bulk if { path_beg /bulk }" if task.bulk
             else "", bulk_port=task.bulk or task.origin)

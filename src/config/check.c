@@ -390,6 +390,68 @@ check_ambiguity(struct checking *k)
 
 /* --- upstreams and limits ----------------------------------------------- */
 
+/* Limits that a way leads through, each once. */
+struct passed {
+	uint32_t	at[CONF_LIMITS_PASSED];
+	size_t		count;		/* at most one more than there are */
+};
+
+static void
+pass(struct passed *p, const struct conf_refs *refs)
+{
+	for (size_t i = 0; i < refs->count; i++) {
+		struct conf_refs known = { p->at, p->count };
+
+		if (p->count > CONF_LIMITS_PASSED || has_ref(&known,
+		    refs->at[i]))
+			continue;
+		if (p->count < CONF_LIMITS_PASSED)
+			p->at[p->count] = refs->at[i];
+		p->count++;
+	}
+}
+
+/* From the listener, by a route or NULL, to where that leads. */
+static bool
+are_too_many(const struct config *c, const struct conf_listener *l,
+    const struct conf_route *r)
+{
+	int upstream = r != NULL ? r->upstream : l->upstream;
+	struct passed p = { .count = 0 };
+
+	pass(&p, &l->limits);
+	if (r != NULL)
+		pass(&p, &r->limits);
+	if (upstream != CONF_NO_REF)
+		pass(&p, &c->upstream[upstream].limits);
+	return p.count > CONF_LIMITS_PASSED;
+}
+
+static void
+check_limits_passed(struct checking *k)
+{
+	const struct config *c = k->config;
+	static const char text[] = "an exchange would pass more than %d "
+	    "limits: those of listener, route and upstream together";
+
+	for (size_t i = 0; i < c->listener_count; i++) {
+		look_at(k, SECTION_listener, i);
+		if (are_too_many(c, &c->listener[i], NULL))
+			wrong(k, "limits", text, CONF_LIMITS_PASSED);
+	}
+	for (size_t i = 0; i < c->route_count; i++) {
+		const struct conf_route *r = &c->route[i];
+		bool bad = false;
+
+		for (size_t j = 0; j < r->listener.count; j++)
+			bad = bad || are_too_many(c,
+			    &c->listener[r->listener.at[j]], r);
+		look_at(k, SECTION_route, i);
+		if (bad)
+			wrong(k, "limits", text, CONF_LIMITS_PASSED);
+	}
+}
+
 static void
 check_upstream_time(struct checking *k, const char *keyword)
 {
@@ -471,4 +533,5 @@ check_config(const struct config *c, const char *file, struct problems *p)
 	CHECK_EACH(&k, limit)
 	check_binds(&k);
 	check_ambiguity(&k);
+	check_limits_passed(&k);
 }

@@ -82,6 +82,9 @@ struct conf_refs {
 
 enum { CONF_NO_REF = -1 };
 
+/* Most limits that one exchange passes; check_config() sees to it. */
+enum { CONF_LIMITS_PASSED = 8 };
+
 /*
  * Where a value or section was written; NULL file: nowhere, it is a fallback.
  */

@@ -27,8 +27,7 @@ struct access;
 struct router;
 struct shared;
 
-/* Most limits that one exchange passes; config/check.c sees to it. */
-enum { ROUTE_LIMITS = 8 };
+enum { ROUTE_LIMITS = CONF_LIMITS_PASSED };
 
 struct route_limit {
 	struct limit	*limit;

@@ -15,6 +15,15 @@
 	"[listener t]\nmode = tcp\nbind = 127.0.0.1:1\nupstream = u\n"
 #define ROUTE(name)	"[route " name "]\nlistener = g\nupstream = u\n"
 
+/* Ten limits, of which one exchange may pass eight. */
+#define LIMIT(n)	"[limit l" n "]\nrate = 1/s\n"
+#define LIMITS \
+	LIMIT("0") LIMIT("1") LIMIT("2") LIMIT("3") LIMIT("4") LIMIT("5") \
+	LIMIT("6") LIMIT("7") LIMIT("8") LIMIT("9")
+#define TOO_MANY \
+	"an exchange would pass more than 8 limits: those of listener, " \
+	"route and upstream together\n"
+
 static const struct { const char *text, *errors; } wrong[] = {
 	/* listeners */
 	{ "[listener x]\nbind = 127.0.0.1:1\n", "x.conf:1: [listener x] mode "
@@ -139,6 +148,16 @@ static const struct { const char *text, *errors; } wrong[] = {
 	{ FORWARD "[limit l]\nrate = 1/h\nburst = 1281024\n",
 	  "x.conf:6: [limit l] burst: would take more than 146 years to come "
 	  "back at this rate\n" },
+	{ FORWARD "limits = l0 l1 l2 l3 l4 l5 l6 l7 l8\n" LIMITS,
+	  "x.conf:4: [listener f] " TOO_MANY },
+	{ FORWARD "limits = l0 l1 l2 l3 l4 l5 l6 l7 l8 l9\n" LIMITS,
+	  "x.conf:4: [listener f] " TOO_MANY },
+	{ GATEWAY "limits = l0 l1 l2 l3\n" UPSTREAM
+	  "limits = l4 l5 l6 l7 l8\n" LIMITS,
+	  "x.conf:5: [listener g] " TOO_MANY },
+	{ GATEWAY "limits = l0 l1\n" UPSTREAM "limits = l2 l3 l4\n"
+	  ROUTE("r") "limits = l5 l6 l7 l8\n" LIMITS,
+	  "x.conf:12: [route r] " TOO_MANY },
 };
 
 START_TEST(a_rule_that_is_broken_is_told_with_its_line)
@@ -169,6 +188,10 @@ static const char *const right[] = {
 	FORWARD "[limit l]\nconcurrency = 1\nqueue = 1\nqueue_timeout = 1s\n"
 	    "queue_order = adaptive\nqueue_target = 1ms\n",
 	FORWARD "[limit l]\nrate = 1/h\nburst = 1281023\n",
+	FORWARD "limits = l0 l1 l2 l3 l4 l5 l6 l7\n" LIMITS,
+	/* The same one in several places is passed once. */
+	GATEWAY "limits = l0 l1 l2 l3 l4\n" UPSTREAM
+	    "limits = l4 l5 l6 l0\n" ROUTE("r") "limits = l7 l1 l6\n" LIMITS,
 };
 
 START_TEST(what_breaks_no_rule_is_right)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The first number of each scenario as a chart: SVG, written by hand.
 
-One panel a scenario, each with a scale of its own, since they are of several
-units; shorter is better in all of them.  The colours follow the reader's
-preference for light or dark.
+One panel for each scenario that several took part in, with a scale of its
+own, since they are of several units; shorter is better in all of them.  The
+colours follow the reader's preference for light or dark.
 """
 
 import html
@@ -71,7 +71,7 @@ def svg(results):
     for scenario, found in results.items():
         key, unit, form = first_column(scenario)
         rows = bars(found, key)
-        if rows:
+        if len(rows) > 1:
             panels.append((scenario.title, unit, form, rows))
     lines, y = [], GAP
     for i in range(0, len(panels), COLUMNS):

@@ -208,7 +208,7 @@ SCENARIOS = {s.name: s for s in (
              only=("penstock", "nginx", "haproxy")),
     Scenario("lag", "loop lag, 9,000 idle and 64 active clients",
              "lag", "gateway", 9000, 30000, only=("penstock",)),
-    Scenario("mixed", "p99 of 100 small clients, one bulk flow beside",
+    Scenario("mixed", "100 small clients beside a bulk flow",
              "mixed", "gateway", 100, 20000, bulk=64 * MIB,
              only=("penstock", "nginx", "haproxy")),
 )}

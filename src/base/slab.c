@@ -26,7 +26,7 @@
 #endif
 
 enum {
-	SLAB_ALIGN = 16,
+	SLAB_ALIGN = 8,
 	SLAB_PIECE = 64 * 1024,
 };
 
@@ -40,8 +40,7 @@ struct slab_piece {
 	_Alignas(SLAB_ALIGN) unsigned char objects[];
 };
 
-static bool slab_grow(struct slab *s);
-static void slab_push(struct slab *s, void *object);
+static void *take_fresh(struct slab *s);
 
 void
 slab_init(struct slab *s, size_t size, size_t max)
@@ -65,7 +64,7 @@ slab_fini(struct slab *s)
 		free(p);
 	}
 	s->free = NULL;
-	s->total = 0;
+	s->total = s->fresh_count = 0;
 }
 
 void *
@@ -73,15 +72,14 @@ slab_take(struct slab *s)
 {
 	struct slab_free *f = s->free;
 
-	if (UNLIKELY(f == NULL)) {
-		if (!slab_grow(s)) {
-			s->refused++;
+	if (f != NULL) {
+		ASAN_UNPOISON_MEMORY_REGION(f, s->size);
+		s->free = f->next;
+	} else {
+		f = take_fresh(s);
+		if (f == NULL)
 			return NULL;
-		}
-		f = s->free;
 	}
-	ASAN_UNPOISON_MEMORY_REGION(f, s->size);
-	s->free = f->next;
 	s->in_use++;
 	if (s->in_use > s->peak)
 		s->peak = s->in_use;
@@ -91,13 +89,18 @@ slab_take(struct slab *s)
 void
 slab_give(struct slab *s, void *object)
 {
+	struct slab_free *f = object;
+
 	ASSERT(object != NULL && object != s->free && s->in_use > 0);
 	s->in_use--;
-	slab_push(s, object);
+	f->next = s->free;
+	s->free = f;
+	ASAN_POISON_MEMORY_REGION(object, s->size);
 }
 
+/* Another piece: its memory is touched as its objects are handed out. */
 static bool
-slab_grow(struct slab *s)
+grow(struct slab *s)
 {
 	size_t n = (SLAB_PIECE - sizeof(struct slab_piece)) / s->size;
 
@@ -112,18 +115,24 @@ slab_grow(struct slab *s)
 	p->bytes = n * s->size;
 	s->pieces = p;
 	s->total += n;
-	/* Backwards, so that they are handed out in order of address. */
-	while (n-- > 0)
-		slab_push(s, p->objects + n * s->size);
+	s->fresh = p->objects;
+	s->fresh_count = n;
+	ASAN_POISON_MEMORY_REGION(p->objects, p->bytes);
 	return true;
 }
 
-static void
-slab_push(struct slab *s, void *object)
+static void *
+take_fresh(struct slab *s)
 {
-	struct slab_free *f = object;
+	void *object;
 
-	f->next = s->free;
-	s->free = f;
-	ASAN_POISON_MEMORY_REGION(object, s->size);
+	if (s->fresh_count == 0 && !grow(s)) {
+		s->refused++;
+		return NULL;
+	}
+	object = s->fresh;
+	s->fresh += s->size;
+	s->fresh_count--;
+	ASAN_UNPOISON_MEMORY_REGION(object, s->size);
+	return object;
 }

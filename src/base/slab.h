@@ -5,7 +5,8 @@
  * A slab grows in pieces of 64 KiB (or one object, if that is larger) up to
  * its bound, and keeps what it has: after the first rush nothing is
  * allocated.  Objects given back are handed out again newest first, which is
- * where the cache still is.
+ * where the cache still is.  Memory that was never handed out is not touched,
+ * and so not there: a slab costs as many objects as were ever in use.
  *
  * Owner:    the caller, who embeds the struct; slab_fini() frees the pieces
  *           and asserts that every object came back.
@@ -24,6 +25,8 @@ struct slab_free;
 struct slab {
 	struct slab_free	*free;
 	struct slab_piece	*pieces;
+	unsigned char		*fresh;		/* never handed out: the */
+	size_t			 fresh_count;	/* newest piece's rest */
 	size_t			 size;		/* of an object, rounded up */
 	size_t			 max;		/* objects */
 	size_t			 total;		/* objects in pieces */
@@ -32,7 +35,7 @@ struct slab {
 	uint64_t		 refused;
 };
 
-/* Objects of `size` bytes, aligned to 16, at most `max` of them. */
+/* Objects of `size` bytes, aligned to 8, at most `max` of them. */
 void slab_init(struct slab *s, size_t size, size_t max);
 void slab_fini(struct slab *s);
 

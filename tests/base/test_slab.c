@@ -106,7 +106,7 @@ START_TEST(objects_are_aligned_and_do_not_overlap)
 				ck_assert_uint_eq(s.in_use, 28);
 				continue;
 			}
-			ck_assert_uint_eq((uintptr_t)object[i] % 16, 0);
+			ck_assert_uint_eq((uintptr_t)object[i] % 8, 0);
 			memset(object[i], (int)i, sizes[_i]);
 			continue;
 		}

@@ -8,11 +8,15 @@
 #include "base/addr.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/un.h>
 
 #include "base/str.h"
+
+/* Each connection has one. */
+static_assert(sizeof(struct addr) <= 24, "struct addr has grown");
 
 static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 

@@ -23,8 +23,10 @@ struct addr {
 	uint8_t		 family;	/* enum addr_family */
 	uint16_t	 port;		/* host order */
 	uint32_t	 scope;		/* of IPv6 link-local */
-	uint8_t		 ip[16];	/* the first 4 for IPv4; rest 0 */
-	const char	*path;		/* unix: of the socket, or "" */
+	union {
+		uint8_t		 ip[16]; /* the first 4 for IPv4; rest 0 */
+		const char	*path;	/* unix: of the socket, or "" */
+	};
 };
 
 /* A block of addresses: the first `bits` of `ip` count. */

@@ -26,7 +26,7 @@ server_init(struct server *s, struct upstream *u,
 		struct addr_set set = { .count = 1, .addrs = { conf->addr } };
 
 		/* The path of a unix address is the configuration's. */
-		if (conf->addr.path != NULL)
+		if (conf->addr.family == ADDR_UNIX)
 			set.addrs[0].path = xstrdup(conf->addr.path);
 		server_set_addrs(s, &set);
 	}
@@ -35,7 +35,7 @@ server_init(struct server *s, struct upstream *u,
 static void
 server_fini(struct server *s)
 {
-	if (s->host == NULL)
+	if (s->host == NULL && s->addrs.addrs[0].family == ADDR_UNIX)
 		free((char *)s->addrs.addrs[0].path);
 	free((char *)s->text);
 	free((char *)s->host);

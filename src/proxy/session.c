@@ -4,6 +4,7 @@
  */
 #include "proxy/session.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -13,6 +14,8 @@
 #include "net/stream.h"
 #include "proxy/exchange.h"
 #include "proxy/worker.h"
+
+static_assert(sizeof(struct session) <= 152, "struct session has grown");
 
 /* What a client may send ahead of its turn; the rest stays in the kernel. */
 enum { READ_AHEAD = 4096 };
@@ -26,7 +29,6 @@ enum { LINGER_BYTES = 1024 * 1024 };
 static stream_read_fn	on_readable;
 static stream_write_fn	on_flushed;
 static wheel_fn		on_late;
-static void		on_again(struct loop_again *a);
 static const struct client_ops ops;
 
 /* --- small things ------------------------------------------------------ */
@@ -66,10 +68,9 @@ close_session(struct session *s)
 {
 	struct worker *w = s->worker;
 
-	ASSERT(s->exchange == NULL);
+	ASSERT(s->state != SS_EXCHANGE);
 	leave_session_limits(s);
 	loop_cancel(w->loop, &s->timer);
-	list_remove(&s->again.link);
 	stream_close(&s->stream);
 	block_give(&w->blocks, &s->in);
 	list_remove(&s->link);
@@ -87,6 +88,7 @@ static void
 enter_linger(struct session *s)
 {
 	s->state = SS_LINGER;
+	s->lingered = 0;
 	block_give(&s->worker->blocks, &s->in);
 	stream_end(s->stream);
 	if (s->ended && stream_has_ended(s->stream)) {
@@ -117,7 +119,7 @@ linger(struct session *s)
 	if (n == -EAGAIN)
 		return;
 	if (n > 0)
-		s->lingered += (uint32_t)n;
+		s->lingered += (uint64_t)n;
 	if (n < 0 || s->lingered > LINGER_BYTES) {
 		close_session(s);
 	} else if (n == 0) {
@@ -129,6 +131,15 @@ linger(struct session *s)
 }
 
 /* --- heads ------------------------------------------------------------- */
+
+/* A request begins now. */
+static void
+begin_head(struct session *s)
+{
+	s->state = SS_HEAD;
+	s->began = worker_now(s->worker);
+	scan_init(&s->scan, SCAN_REQUEST);
+}
 
 static void
 start_exchange(struct session *s, const struct head *head, enum failure why)
@@ -148,7 +159,6 @@ start_exchange(struct session *s, const struct head *head, enum failure why)
 		close_session(s);
 		return;
 	}
-	list_remove(&s->again.link);
 	s->state = SS_EXCHANGE;
 	s->exchange = x;
 	x->half_closed = s->ended;
@@ -162,7 +172,6 @@ take_head(struct session *s, const char *at, size_t n)
 	struct head head;
 	enum failure why = parse_request(s->worker->parser, at, n, &head);
 
-	scan_init(&s->scan, SCAN_REQUEST);
 	s->to_head = why != FAIL_NONE && parse_is_to_head(at, n);
 	start_exchange(s, why == FAIL_NONE ? &head : NULL, why);
 }
@@ -174,10 +183,9 @@ wait_for_head(struct session *s)
 		enter_linger(s);	/* the rest will never come */
 		return;
 	}
-	if (s->state == SS_HEAD)
-		return;			/* its time is absolute */
-	s->state = SS_HEAD;
-	arm(s, timeouts(s)->request_head);
+	/* However often it comes in pieces. */
+	loop_arm_at(s->worker->loop, &s->timer,
+	    s->began + timeouts(s)->request_head);
 }
 
 /* A complete head is in front of what is kept. */
@@ -275,16 +283,17 @@ wait_for_request(struct session *s)
 static void
 on_bytes(struct session *s, const uint8_t *bytes, size_t n)
 {
-	size_t drop = skip(s, n);
+	if (s->state == SS_IDLE) {
+		size_t drop = skip(s, n);
 
-	bytes += drop;
-	n -= drop;
-	if (n == 0) {
-		wait_for_request(s);
-		return;
+		bytes += drop;
+		n -= drop;
+		if (n == 0) {
+			wait_for_request(s);
+			return;
+		}
+		begin_head(s);
 	}
-	if (s->state == SS_IDLE)
-		s->began = worker_now(s->worker);
 	if (s->in == NULL)
 		read_fresh(s, bytes, n);
 	else if (!ops.keep(s, bytes, n))
@@ -430,7 +439,6 @@ next_request(struct session *s)
 {
 	struct worker *w = s->worker;
 
-	s->state = SS_IDLE;
 	if (s->in != NULL) {
 		s->in->start += (uint32_t)skip(s, s->in->end - s->in->start);
 		if (s->in->start == s->in->end)
@@ -439,7 +447,9 @@ next_request(struct session *s)
 	if (s->in != NULL) {
 		/* Its turn first: more would not fit into what is kept. */
 		stream_pause(s->stream);
-		loop_again(w->loop, &s->again);
+		list_remove(&s->link);
+		list_add_last(&w->ahead, &s->link);
+		loop_again(w->loop, &w->again);
 		return;
 	}
 	client_watch(s);
@@ -449,22 +459,10 @@ next_request(struct session *s)
 		wait_for_request(s);
 }
 
-/* One request that was read ahead a turn: others want theirs too. */
-static void
-on_again(struct loop_again *a)
-{
-	struct session *s = container_of(a, struct session, again);
-
-	list_remove(&a->link);
-	s->began = worker_now(s->worker);
-	client_watch(s);
-	read_kept(s);
-}
-
 static void
 client_end(struct session *s, const struct client_end *how)
 {
-	s->exchange = NULL;
+	s->state = SS_IDLE;
 	s->skip = how->skip;
 	if (how->reset && s->stream != NULL)
 		stream_reset(&s->stream);
@@ -543,7 +541,6 @@ new_session(struct worker *w, struct service *service, int fd,
 		.service = service,
 		.client = *from,
 		.state = SS_IDLE,
-		.began = worker_now(w),
 	};
 	s->stream = stream_new(w->streams, fd);
 	if (s->stream == NULL) {
@@ -553,9 +550,6 @@ new_session(struct worker *w, struct service *service, int fd,
 	list_init(&s->link);
 	list_add_last(&w->open, &s->link);
 	wheel_timer_init(&s->timer, on_late);
-	list_init(&s->again.link);
-	s->again.fn = on_again;
-	scan_init(&s->scan, SCAN_REQUEST);
 	atomic_fetch_add(&service->state->sessions, 1);
 	stat_increment(&stats(s)->sessions);
 	stat_increment(&stats(s)->sessions_total);
@@ -576,11 +570,22 @@ session_start(struct worker *w, struct service *service, int fd,
 	client_watch(s);
 	if (!may_enter(s)) {
 		stat_increment(&stats(s)->sessions_refused);
+		begin_head(s);
 		start_exchange(s, NULL, FAIL_CONNECTION_LIMIT);
-	} else if (service->conf->mode == MODE_TCP)
+	} else if (service->conf->mode == MODE_TCP) {
+		begin_head(s);
 		start_exchange(s, NULL, FAIL_NONE);
-	else
+	} else
 		arm(s, w->draining ? DRAIN_IDLE : timeouts(s)->request_head);
+}
+
+void
+session_go_on(struct session *s)
+{
+	list_add_last(&s->worker->open, &s->link);
+	begin_head(s);
+	client_watch(s);
+	read_kept(s);
 }
 
 void
@@ -593,7 +598,7 @@ session_drain(struct session *s)
 void
 session_stop(struct session *s)
 {
-	if (s->exchange != NULL)
+	if (s->state == SS_EXCHANGE)
 		exchange_stop(s->exchange, FAIL_DRAINING);
 	else
 		close_session(s);

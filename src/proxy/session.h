@@ -31,24 +31,31 @@ struct worker;
 
 enum session_state { SS_IDLE, SS_HEAD, SS_EXCHANGE, SS_LINGER };
 
+/*
+ * There may be a hundred thousand of them, most idle: what only one state
+ * needs shares its place with what only another does.
+ */
 struct session {
 	struct list		 link;		/* of the worker's sessions */
 	struct worker		*worker;
 	struct service		*service;
 	struct stream		*stream;	/* NULL: a tunnel took it */
-	struct exchange		*exchange;	/* EXCHANGE */
 	struct block		*in;		/* read, not used yet */
 	struct limit_pass	*passes;	/* or NULL */
+	union {
+		uint64_t	 skip;		/* IDLE: of an unread body */
+		struct {			/* HEAD */
+			nsec_t		 began;	/* first byte */
+			struct scan	 scan;	/* of what is in `in` */
+		};
+		struct exchange	*exchange;	/* EXCHANGE */
+		uint64_t	 lingered;	/* LINGER: bytes dropped */
+	};
 	struct wheel_timer	 timer;
-	struct loop_again	 again;		/* for what was read ahead */
 	struct addr		 client;
-	struct scan		 scan;		/* of what is in `in` */
 	uint8_t			 state;
 	bool			 ended;		/* the client has sent FIN */
 	bool			 to_head;	/* what can't be read */
-	uint32_t		 lingered;	/* bytes dropped */
-	uint64_t		 skip;		/* of an unread body */
-	nsec_t			 began;		/* HEAD: first byte */
 };
 
 /*
@@ -57,6 +64,12 @@ struct session {
  */
 void session_start(struct worker *w, struct service *service, int fd,
     const struct addr *from);
+
+/*
+ * It is the turn of what the client has sent ahead: the worker calls this for
+ * each session that session.c has put on its list `ahead`.
+ */
+void session_go_on(struct session *s);
 
 /* The worker drains: end at the next chance, or after a second's idleness. */
 void session_drain(struct session *s);

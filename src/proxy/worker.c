@@ -25,6 +25,7 @@ static gate_fn		on_permit;
 static wheel_fn		on_permit_unused;
 static mail_fn		on_drain, on_stop;
 static wheel_fn		on_drain_over;
+static void		on_again(struct loop_again *a);
 static void		on_door_drained(void *arg);
 static void		stop_if_empty(struct worker *w);
 
@@ -34,6 +35,12 @@ shared_wake(void *arg, unsigned worker, struct mail *m)
 	struct shared *shared = arg;
 
 	loop_post(shared->loops[worker], m);
+}
+
+static bool
+has_sessions(const struct worker *w)
+{
+	return !list_is_empty(&w->open) || !list_is_empty(&w->ahead);
 }
 
 /* --- making ------------------------------------------------------------ */
@@ -68,6 +75,9 @@ init_members(struct worker *w, const struct worker_opts *opts)
 	w->setup = opts->setup;
 	w->access_log = opts->access_log;
 	list_init(&w->open);
+	list_init(&w->ahead);
+	list_init(&w->again.link);
+	w->again.fn = on_again;
 	list_init(&w->doors);
 	gate_waiter_init(&w->permit, on_permit);
 	mail_init(&w->drain_mail, on_drain);
@@ -126,7 +136,7 @@ worker_free(struct worker **worker)
 	if (w == NULL)
 		return;
 	*worker = NULL;
-	ASSERT(list_is_empty(&w->open));
+	ASSERT(!has_sessions(w));
 	free_doors(w);
 	pool_free(&w->pool);
 	dial_pool_free(&w->dials);
@@ -318,8 +328,7 @@ on_door_drained(void *arg)
 static void
 stop_if_empty(struct worker *w)
 {
-	if (!w->draining || !list_is_empty(&w->open) ||
-	    !list_is_empty(&w->doors))
+	if (!w->draining || has_sessions(w) || !list_is_empty(&w->doors))
 		return;
 	loop_cancel(w->loop, &w->drain_timer);
 	loop_cancel(w->loop, &w->permit_timer);
@@ -334,6 +343,8 @@ stop_all(struct worker *w)
 	w->stopping = true;
 	close_doors(w);
 	LIST_FOR_EACH(l, &w->open)
+		session_stop(container_of(l, struct session, link));
+	LIST_FOR_EACH(l, &w->ahead)
 		session_stop(container_of(l, struct session, link));
 	stop_if_empty(w);
 }
@@ -381,7 +392,22 @@ worker_stop(struct worker *w)
 	loop_post(w->loop, &w->stop_mail);
 }
 
-/* --- for sessions ------------------------------------------------------ */
+/* --- sessions ------------------------------------------------------ */
+
+/*
+ * One request that was read ahead a turn: others want theirs too.  None comes
+ * back meanwhile, since an exchange is over later than it is started.
+ */
+static void
+on_again(struct loop_again *a)
+{
+	struct worker *w = container_of(a, struct worker, again);
+	struct list *l;
+
+	list_remove(&a->link);
+	while ((l = list_pop_first(&w->ahead)) != NULL)
+		session_go_on(container_of(l, struct session, link));
+}
 
 void
 worker_session_over(struct worker *w)

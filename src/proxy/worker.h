@@ -56,7 +56,9 @@ struct worker {
 	uint64_t		 next_id;	/* of exchanges */
 	uint64_t		 id_mix;	/* makes them unguessable */
 
-	struct list		 open;		/* sessions */
+	struct list		 open;		/* sessions, but for those */
+	struct list		 ahead;		/* with a request in hand */
+	struct loop_again	 again;		/* for them */
 	struct list		 doors;
 	struct gate_waiter	 permit;	/* for one more session */
 	bool			 has_permit;	/* one in hand, unused */

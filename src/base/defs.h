@@ -24,6 +24,7 @@
 #define MUST_USE	__attribute__((warn_unused_result))
 #define PRINTF(f, a)	__attribute__((format(printf, f, a)))
 #define NORETURN	__attribute__((noreturn))
+#define MAY_ALIAS	__attribute__((may_alias))
 #define LIKELY(x)	__builtin_expect(!!(x), 1)
 #define UNLIKELY(x)	__builtin_expect(!!(x), 0)
 

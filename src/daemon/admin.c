@@ -41,6 +41,7 @@ struct client {
 	struct list		 link;
 	struct admin		*admin;
 	struct stream		*stream;
+	struct stream_writer	 writer;
 	struct block		*in;
 	struct scan		 scan;
 	struct wheel_timer	 timer;
@@ -244,9 +245,9 @@ on_readable(void *arg)
 }
 
 static void
-on_sent(void *arg, int err)
+on_sent(struct stream_writer *w, int err)
 {
-	struct client *c = arg;
+	struct client *c = container_of(w, struct client, writer);
 
 	if (err != 0)
 		drop(c);
@@ -292,7 +293,8 @@ on_accepted(void *arg, int fd, const struct addr *from)
 	scan_init(&c->scan, SCAN_REQUEST);
 	wheel_timer_init(&c->timer, on_late);
 	loop_arm(a->opts.loop, &c->timer, ADMIN_PATIENCE);
-	stream_set_writer(c->stream, on_sent, c, 0);
+	c->writer.fn = on_sent;
+	stream_set_writer(c->stream, &c->writer, 0);
 	stream_set_reader(c->stream, on_readable, c);
 }
 

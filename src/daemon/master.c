@@ -51,6 +51,7 @@ struct master {
 	struct admin		*admin;
 	struct crew		*crew;
 	int			 signals;	/* signalfd */
+	struct watch_kind	 signal_kind;
 	struct watch		 on_signals;
 	double			 started;
 };
@@ -446,7 +447,8 @@ master_run(const struct master_opts *opts)
 	bool ok = start_base(&m);
 
 	if (ok) {
-		watch_init(&m.on_signals, m.loop, m.signals, on_signal);
+		m.signal_kind = (struct watch_kind){ m.loop, on_signal };
+		watch_init(&m.on_signals, &m.signal_kind, m.signals);
 		ok = start_outside(&m) && start_serving(&m);
 	}
 	if (ok) {

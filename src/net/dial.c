@@ -30,6 +30,7 @@ struct dial {
 
 struct dial_pool {
 	struct loop		*loop;
+	struct watch_kind	 writable;
 	struct stream_pool	*streams;
 	struct slab		 slab;
 };
@@ -46,6 +47,7 @@ dial_pool_new(struct loop *loop, struct stream_pool *streams, size_t max)
 	struct dial_pool *p = xcalloc(1, sizeof *p);
 
 	p->loop = loop;
+	p->writable = (struct watch_kind){ loop, on_writable };
 	p->streams = streams;
 	slab_init(&p->slab, sizeof(struct dial), max);
 	return p;
@@ -139,7 +141,7 @@ begin(struct dial *d, const struct addr *to)
 	}
 	/* A connection that stands at once is writable in the next turn. */
 	d->fd = fd;
-	watch_init(&d->writable, d->pool->loop, fd, on_writable);
+	watch_init(&d->writable, &d->pool->writable, fd);
 	watch_want(&d->writable, WATCH_WRITE);
 	loop_arm(d->pool->loop, &d->late, d->timeout);
 	return 0;

@@ -40,6 +40,7 @@ void
 flow_init(struct flow *f)
 {
 	*f = (struct flow){ .waits = FLOW_IDLE };
+	f->writer.fn = on_writable;
 	wheel_timer_init(&f->timer, on_late);
 	mail_init(&f->later, on_later);
 }
@@ -55,7 +56,7 @@ flow_start(struct flow *f, const struct flow_opts *opts)
 	f->err = 0;
 	f->short_since = 0;
 	f->bytes = 0;
-	stream_set_writer(opts->sink, on_writable, f, opts->low);
+	stream_set_writer(opts->sink, &f->writer, opts->low);
 	stream_set_reader(opts->source, on_readable, f);
 	wait_for_one(f);
 }
@@ -139,7 +140,7 @@ flow_stop(struct flow *f)
 	loop_later_cancel(loop, &f->later);
 	let_source_go(f);
 	count_pause(f);
-	stream_set_writer(f->opts.sink, NULL, NULL, 0);
+	stream_set_writer(f->opts.sink, NULL, 0);
 }
 
 bool
@@ -261,9 +262,9 @@ on_later(struct mail *m)
 }
 
 static void
-on_writable(void *arg, int err)
+on_writable(struct stream_writer *w, int err)
 {
-	struct flow *f = arg;
+	struct flow *f = container_of(w, struct flow, writer);
 
 	if (err != 0)
 		finish(f, FLOW_SINK_FAILED, err);
@@ -278,7 +279,7 @@ static void
 sink_is_late(struct flow *f)
 {
 	struct loop *loop = stream_loop(f->opts.sink);
-	nsec_t due = stream_sent_at(f->opts.sink) + f->opts.sink_timeout;
+	nsec_t due = f->writer.sent_at + f->opts.sink_timeout;
 
 	if (due > loop_now(loop))
 		loop_arm_at(loop, &f->timer, due);

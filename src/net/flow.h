@@ -32,11 +32,9 @@
 
 #include <sys/uio.h>
 
-#include "base/block.h"
-#include "net/loop.h"
+#include "net/stream.h"
 
 struct flow;
-struct stream;
 
 /* What the `bytes` function says of the bytes it was given. */
 enum flow_step {
@@ -92,6 +90,7 @@ enum flow_waits {
 
 struct flow {
 	struct flow_opts	 opts;
+	struct stream_writer	 writer;	/* of the sink */
 	struct wheel_timer	 timer;
 	struct mail		 later;		/* ends that were found early */
 	enum flow_waits		 waits;

@@ -19,6 +19,7 @@
 struct listener {
 	struct listener_opts	 opts;
 	struct loop		*loop;
+	struct watch_kind	 kind;
 	struct watch		 watch;
 	struct wheel_timer	 timer;		/* armed in a shortage */
 	struct loop_again	 again;		/* linked while draining */
@@ -197,7 +198,8 @@ listener_start(struct loop *loop, const struct listener_opts *opts)
 	list_init(&l->again.link);
 	l->again.fn = on_again;
 	wheel_timer_init(&l->timer, on_timer);
-	watch_init(&l->watch, loop, opts->fd, on_readable);
+	l->kind = (struct watch_kind){ loop, on_readable };
+	watch_init(&l->watch, &l->kind, opts->fd);
 	watch_want(&l->watch, WATCH_READ);
 	return l;
 }

@@ -27,10 +27,14 @@
 
 #include "net/clock.h"
 
-static_assert(sizeof(ev_io) <= sizeof(((struct watch *)NULL)->ev),
-    "struct watch is too small for libev");
-static_assert(_Alignof(ev_io) <= _Alignof(struct watch),
-    "struct watch is not aligned for libev");
+static_assert(sizeof(ev_io) == sizeof(struct watch) &&
+    _Alignof(ev_io) <= _Alignof(struct watch) &&
+    offsetof(ev_io, data) == offsetof(struct watch, kind) &&
+    offsetof(ev_io, active) == offsetof(struct watch, active) &&
+    offsetof(ev_io, pending) == offsetof(struct watch, pending) &&
+    offsetof(ev_io, fd) == offsetof(struct watch, fd) &&
+    offsetof(ev_io, events) == offsetof(struct watch, events),
+    "struct watch is not libev's ev_io");
 
 #define BLIND	(100 * NSEC_PER_MSEC)	/* later than that: see is_blind() */
 
@@ -225,31 +229,24 @@ enum { WATCH_EVENTS = WATCH_READ | WATCH_WRITE };
 static ev_io *
 io_of(struct watch *w)
 {
-	return (ev_io *)(void *)w->ev;
-}
-
-static const ev_io *
-const_io_of(const struct watch *w)
-{
-	return (const ev_io *)(const void *)w->ev;
+	return (ev_io *)(void *)w;
 }
 
 void
-watch_init(struct watch *w, struct loop *loop, int fd, watch_fn *fn)
+watch_init(struct watch *w, struct watch_kind *kind, int fd)
 {
 	ev_io *io = io_of(w);
 
 	/* Says that the descriptor is new, even if its number is not. */
 	ev_io_init(io, on_io, fd, 0);
-	io->data = loop;
-	w->fn = fn;
+	io->data = kind;
 }
 
 void
 watch_want(struct watch *w, unsigned events)
 {
 	ev_io *io = io_of(w);
-	struct loop *loop = io->data;
+	struct loop *loop = watch_kind(w)->loop;
 
 	ASSERT((events & ~(unsigned)WATCH_EVENTS) == 0);
 	if (events == watch_wanted(w))
@@ -260,32 +257,6 @@ watch_want(struct watch *w, unsigned events)
 	/* Not set: that would cost a system call even for no change. */
 	ev_io_modify(io, (int)events);
 	ev_io_start(loop->ev, io);
-}
-
-unsigned
-watch_wanted(const struct watch *w)
-{
-	const ev_io *io = const_io_of(w);
-
-	return ev_is_active(io) ? (unsigned)io->events & WATCH_EVENTS : 0;
-}
-
-int
-watch_fd(const struct watch *w)
-{
-	return const_io_of(w)->fd;
-}
-
-struct loop *
-watch_loop(const struct watch *w)
-{
-	return const_io_of(w)->data;
-}
-
-bool
-watch_is_due(const struct watch *w)
-{
-	return ev_is_pending(const_io_of(w));
 }
 
 /* --- timers ------------------------------------------------------------ */
@@ -402,8 +373,9 @@ count(_Atomic uint64_t *figure, uint64_t n)
 static void
 on_io(struct ev_loop *ev, ev_io *io, int revents)
 {
-	struct loop *loop = io->data;
-	struct watch *w = container_of(io, struct watch, ev);
+	struct watch_kind *kind = io->data;
+	struct loop *loop = kind->loop;
+	struct watch *w = (struct watch *)(void *)io;
 	unsigned ready = (unsigned)revents & WATCH_EVENTS;
 
 	(void)ev;
@@ -414,7 +386,7 @@ on_io(struct ev_loop *ev, ev_io *io, int revents)
 		count(&loop->stats.readers, 1);
 	if (ready & WATCH_WRITE)
 		count(&loop->stats.writers, 1);
-	w->fn(w, ready);
+	kind->fn(w, ready);
 }
 
 /*

@@ -46,9 +46,27 @@ enum { WATCH_READ = 1, WATCH_WRITE = 2, WATCH_ERROR = 4 };
  */
 typedef void watch_fn(struct watch *w, unsigned ready);
 
-struct watch {
-	_Alignas(8) unsigned char ev[48];	/* libev's; see loop.c */
+/*
+ * What many watches have in common: whoever owns them owns one of these too,
+ * and finds itself by it.  Stays where it is while there is a watch of it.
+ */
+struct watch_kind {
+	struct loop	*loop;
 	watch_fn	*fn;
+};
+
+/*
+ * libev's own struct, so that a watch needs no more room than that; loop.c
+ * checks that it is the same.
+ */
+struct MAY_ALIAS watch {
+	int		 active;
+	int		 pending;
+	int		 priority;
+	void		*kind;
+	void		*rest[2];
+	int		 fd;
+	int		 events;
 };
 
 /*
@@ -115,16 +133,37 @@ struct blocks *loop_blocks(const struct loop *loop);
 /* --- descriptors --- */
 
 /* Ready to be started; `fd` stays the caller's. */
-void watch_init(struct watch *w, struct loop *loop, int fd, watch_fn *fn);
+void watch_init(struct watch *w, struct watch_kind *kind, int fd);
 
 /* What is wanted from now on; 0 stops. */
 void watch_want(struct watch *w, unsigned events);
-unsigned watch_wanted(const struct watch *w);
-int watch_fd(const struct watch *w);
-struct loop *watch_loop(const struct watch *w);
+
+/* What is wanted now; and what it was made with. */
+static inline unsigned
+watch_wanted(const struct watch *w)
+{
+	return w->active != 0 ? (unsigned)w->events &
+	    (WATCH_READ | WATCH_WRITE) : 0;
+}
+
+static inline int
+watch_fd(const struct watch *w)
+{
+	return w->fd;
+}
+
+static inline struct watch_kind *
+watch_kind(const struct watch *w)
+{
+	return w->kind;
+}
 
 /* Is it ready in this turn, and its function will be called yet? */
-bool watch_is_due(const struct watch *w);
+static inline bool
+watch_is_due(const struct watch *w)
+{
+	return w->pending != 0;
+}
 
 /* Before the descriptor is closed. */
 static inline void

@@ -34,6 +34,7 @@ struct sock {
 
 struct dns {
 	struct loop		*loop;
+	struct watch_kind	 kind;		/* of its sockets */
 	ares_channel		 channel;
 	struct wheel_timer	 tick;
 	unsigned		 asking;
@@ -83,6 +84,7 @@ dns_open(struct dns **out, struct loop *loop, const char *servers)
 
 	*out = NULL;
 	dns->loop = loop;
+	dns->kind = (struct watch_kind){ loop, on_ready };
 	wheel_timer_init(&dns->tick, on_tick);
 	for (size_t i = 0; i < DNS_SOCKS; i++)
 		dns->socks[i].fd = -1;
@@ -296,7 +298,7 @@ on_sock(void *arg, ares_socket_t fd, int readable, int writable)
 			return;
 		s->dns = dns;
 		s->fd = fd;
-		watch_init(&s->watch, dns->loop, fd, on_ready);
+		watch_init(&s->watch, &dns->kind, fd);
 	}
 	if (s == NULL)
 		return;

@@ -22,40 +22,44 @@
 /* Pieces in one write of the queue. */
 enum { FLUSH_PIECES = 16 };
 
+/* No errno is larger: see MAX_ERRNO in the kernel. */
+enum { ERR_MASK = 4095 };
+
 struct stream {
 	struct watch		 watch;
-	struct stream_pool	*pool;
 	stream_read_fn		*reader;
 	void			*reader_arg;
-	stream_write_fn		*writer;
-	void			*writer_arg;
-	struct buf		 queue;
-	nsec_t			 sent_at;
+	struct stream_writer	*writer;
+	struct buf		*queue;		/* NULL: empty */
 	uint32_t		 low;
-	int16_t			 read_err;	/* positive errno */
-	int16_t			 write_err;
-	bool			 paused;
-	bool			 eof;		/* their FIN was received */
-	bool			 filled;	/* by the last read: there may
+	unsigned		 read_err : 12;	/* positive errno */
+	unsigned		 write_err : 12;
+	bool			 paused : 1;
+	bool			 eof : 1;	/* their FIN was received */
+	bool			 filled : 1;	/* by the last read: there may
 						   be more */
-	bool			 ending;	/* our FIN is wanted */
-	bool			 ended;		/* and sent */
+	bool			 ending : 1;	/* our FIN is wanted */
+	bool			 ended : 1;	/* and sent */
 };
 
-/* There may be a hundred thousand of them. */
-static_assert(sizeof(struct stream) <= 160, "struct stream has grown");
+/* There may be a hundred thousand of them, most idle. */
+static_assert(sizeof(struct stream) <= 88, "struct stream has grown");
 
 struct stream_pool {
-	struct loop		*loop;
+	struct watch_kind	 kind;		/* of its streams' watches */
 	struct stream_totals	*totals;
 	struct stream		*current;	/* being called, if alive */
 	struct slab		 slab;
+	struct slab		 queues;	/* of streams that have one */
 };
 
 static watch_fn	on_ready;
 static int	flush(struct stream *s);
 static ssize_t	give(struct stream *s, const struct iovec *iov, int n);
 static void	write_failed(struct stream *s, int err);
+static bool	enqueue(struct stream *s, const struct iovec *iov, int n,
+		    size_t given, enum block_use use);
+static void	drop_queue(struct stream *s);
 
 /* --- life -------------------------------------------------------------- */
 
@@ -64,9 +68,10 @@ stream_pool_new(struct loop *loop, size_t max, struct stream_totals *totals)
 {
 	struct stream_pool *p = xcalloc(1, sizeof *p);
 
-	p->loop = loop;
+	p->kind = (struct watch_kind){ loop, on_ready };
 	p->totals = totals;
 	slab_init(&p->slab, sizeof(struct stream), max);
+	slab_init(&p->queues, sizeof(struct buf), max);
 	return p;
 }
 
@@ -75,9 +80,16 @@ stream_pool_free(struct stream_pool **p)
 {
 	if (*p == NULL)
 		return;
+	slab_fini(&(*p)->queues);
 	slab_fini(&(*p)->slab);
 	free(*p);
 	*p = NULL;
+}
+
+static struct stream_pool *
+pool_of(const struct stream *s)
+{
+	return container_of(watch_kind(&s->watch), struct stream_pool, kind);
 }
 
 /* Only the pool's thread writes them. */
@@ -96,9 +108,8 @@ stream_new(struct stream_pool *p, int fd)
 
 	if (s == NULL)
 		return NULL;
-	*s = (struct stream){ .pool = p, .paused = true };
-	watch_init(&s->watch, p->loop, fd, on_ready);
-	buf_init(&s->queue, loop_blocks(p->loop));
+	*s = (struct stream){ .paused = true };
+	watch_init(&s->watch, &p->kind, fd);
 	count(&p->totals->open, 1);
 	return s;
 }
@@ -108,12 +119,12 @@ static int
 dissolve(struct stream **stream)
 {
 	struct stream *s = *stream;
-	struct stream_pool *p = s->pool;
+	struct stream_pool *p = pool_of(s);
 	int fd = watch_fd(&s->watch);
 
 	*stream = NULL;
 	watch_stop(&s->watch);
-	buf_clear(&s->queue);
+	drop_queue(s);
 	if (p->current == s)
 		p->current = NULL;
 	count(&p->totals->open, UINT64_MAX);	/* one less */
@@ -164,12 +175,12 @@ on_readable(struct stream *s)
 static void
 on_writable(struct stream *s)
 {
-	int err = s->write_err;
+	int err = (int)s->write_err;
 
 	if (err == 0)
 		err = flush(s);
-	if (s->writer != NULL && (err != 0 || s->queue.length <= s->low))
-		s->writer(s->writer_arg, err);
+	if (s->writer != NULL && (err != 0 || stream_queued(s) <= s->low))
+		s->writer->fn(s->writer, err);
 }
 
 /* Either function may close the stream: then `current` is no longer it. */
@@ -177,7 +188,7 @@ static void
 on_ready(struct watch *w, unsigned ready)
 {
 	struct stream *s = container_of(w, struct stream, watch);
-	struct stream_pool *p = s->pool;
+	struct stream_pool *p = pool_of(s);
 
 	p->current = s;
 	if (UNLIKELY(ready & WATCH_ERROR)) {
@@ -227,7 +238,7 @@ stream_is_paused(const struct stream *s)
 static ssize_t
 read_failed(struct stream *s, int err)
 {
-	s->read_err = (int16_t)err;
+	s->read_err = (unsigned)err & ERR_MASK;
 	unwant(s, WATCH_READ);
 	return -err;
 }
@@ -239,14 +250,14 @@ stream_recv(struct stream *s, void *to, size_t size)
 
 	ASSERT(size > 0);
 	if (s->read_err != 0)
-		return -s->read_err;
+		return -(ssize_t)s->read_err;
 	do
 		n = recv(watch_fd(&s->watch), to, size, 0);
 	while (n == -1 && errno == EINTR);
 
 	if (n > 0) {
 		s->filled = (size_t)n == size;
-		count(&s->pool->totals->received, (uint64_t)n);
+		count(&pool_of(s)->totals->received, (uint64_t)n);
 		return n;
 	}
 	if (n == -1)
@@ -286,11 +297,11 @@ stream_is_quiet(const struct stream *s)
 /* --- writing ----------------------------------------------------------- */
 
 void
-stream_set_writer(struct stream *s, stream_write_fn *fn, void *arg,
-    size_t low)
+stream_set_writer(struct stream *s, struct stream_writer *w, size_t low)
 {
-	s->writer = fn;
-	s->writer_arg = arg;
+	s->writer = w;
+	if (w != NULL)
+		w->sent_at = 0;
 	s->low = (uint32_t)MIN(low, UINT32_MAX);
 }
 
@@ -313,10 +324,10 @@ stream_send(struct stream *s, const struct iovec *iov, int n,
 
 	ASSERT(!s->ending);
 	if (s->write_err != 0)
-		return -s->write_err;
+		return -(int)s->write_err;
 	if (length == 0)
 		return 0;
-	if (s->queue.length == 0) {
+	if (s->queue == NULL) {
 		given = give(s, iov, n);
 		if (given < 0) {
 			write_failed(s, (int)-given);
@@ -325,12 +336,38 @@ stream_send(struct stream *s, const struct iovec *iov, int n,
 	}
 	if ((size_t)given == length)
 		return 0;
-	if (!buf_append(&s->queue, iov, n, (size_t)given, use)) {
+	if (!enqueue(s, iov, n, (size_t)given, use)) {
 		write_failed(s, ENOMEM);
 		return -ENOMEM;
 	}
 	want(s, WATCH_WRITE);
 	return 0;
+}
+
+static bool
+enqueue(struct stream *s, const struct iovec *iov, int n, size_t given,
+    enum block_use use)
+{
+	struct stream_pool *p = pool_of(s);
+
+	if (s->queue == NULL) {
+		s->queue = slab_take(&p->queues);
+		if (s->queue == NULL)
+			return false;
+		buf_init(s->queue, loop_blocks(p->kind.loop));
+	}
+	/* An empty one, after a failure, is dropped by write_failed(). */
+	return buf_append(s->queue, iov, n, given, use);
+}
+
+static void
+drop_queue(struct stream *s)
+{
+	if (s->queue == NULL)
+		return;
+	buf_clear(s->queue);
+	slab_give(&pool_of(s)->queues, s->queue);
+	s->queue = NULL;
 }
 
 /* The bytes that the kernel took, which may be none; or -errno. */
@@ -352,8 +389,9 @@ give(struct stream *s, const struct iovec *iov, int n)
 
 	if (given == -1)
 		return errno == EAGAIN ? 0 : -errno;
-	s->sent_at = loop_now(s->pool->loop);
-	count(&s->pool->totals->sent, (uint64_t)given);
+	if (s->writer != NULL)
+		s->writer->sent_at = loop_now(pool_of(s)->kind.loop);
+	count(&pool_of(s)->totals->sent, (uint64_t)given);
 	return given;
 }
 
@@ -362,16 +400,18 @@ static int
 flush(struct stream *s)
 {
 	struct iovec iov[FLUSH_PIECES];
-	int n = buf_peek(&s->queue, iov, FLUSH_PIECES);
+	int n = s->queue != NULL ? buf_peek(s->queue, iov, FLUSH_PIECES) : 0;
 	ssize_t given = n > 0 ? give(s, iov, n) : 0;
 
 	if (given < 0) {
 		write_failed(s, (int)-given);
 		return (int)-given;
 	}
-	buf_consume(&s->queue, (size_t)given);
-	if (s->queue.length > 0)
+	if (n > 0)
+		buf_consume(s->queue, (size_t)given);
+	if (stream_queued(s) > 0)
 		return 0;
+	drop_queue(s);
 	unwant(s, WATCH_WRITE);
 	if (s->ending)
 		stream_end(s);
@@ -382,28 +422,28 @@ static void
 write_failed(struct stream *s, int err)
 {
 	if (s->write_err == 0)
-		s->write_err = (int16_t)err;
-	buf_clear(&s->queue);
+		s->write_err = (unsigned)err & ERR_MASK;
+	drop_queue(s);
 	unwant(s, WATCH_WRITE);
 }
 
 void
 stream_set_awaited(struct stream *s, bool awaited)
 {
-	count(&s->pool->totals->awaited, awaited ? 1 : UINT64_MAX);
+	count(&pool_of(s)->totals->awaited, awaited ? 1 : UINT64_MAX);
 }
 
 size_t
 stream_queued(const struct stream *s)
 {
-	return s->queue.length;
+	return s->queue != NULL ? s->queue->length : 0;
 }
 
 void
 stream_end(struct stream *s)
 {
 	s->ending = true;
-	if (s->queue.length > 0 || s->write_err != 0 || s->ended)
+	if (s->queue != NULL || s->write_err != 0 || s->ended)
 		return;
 	/* Fails only when there is no connection any more. */
 	(void)shutdown(watch_fd(&s->watch), SHUT_WR);
@@ -419,21 +459,15 @@ stream_has_ended(const struct stream *s)
 int
 stream_write_error(const struct stream *s)
 {
-	return -s->write_err;
+	return -(int)s->write_err;
 }
 
 /* --- facts ------------------------------------------------------------- */
 
-nsec_t
-stream_sent_at(const struct stream *s)
-{
-	return s->sent_at;
-}
-
 struct loop *
 stream_loop(const struct stream *s)
 {
-	return s->pool->loop;
+	return pool_of(s)->kind.loop;
 }
 
 void

@@ -38,6 +38,7 @@
 #include "net/loop.h"
 
 struct stream;
+struct stream_writer;
 
 /* Bytes, an end or an error are there to be received. */
 typedef void stream_read_fn(void *arg);
@@ -46,7 +47,14 @@ typedef void stream_read_fn(void *arg);
  * Bytes left the queue and it is at `low` or below (err 0), so more than once
  * on its way to empty; or writing failed (err is a positive errno).
  */
-typedef void stream_write_fn(void *arg, int err);
+typedef void stream_write_fn(struct stream_writer *w, int err);
+
+/* Embedded in who writes; stays where it is as long as it is set. */
+struct stream_writer {
+	stream_write_fn	*fn;		/* the owner's to set */
+	nsec_t		 sent_at;	/* when the kernel last took a byte,
+					   by the loop's time; 0: not yet */
+};
 
 /* What all streams of a worker share. */
 struct stream_totals {
@@ -85,9 +93,8 @@ void stream_reset(struct stream **s);
 /* Who reads from now on (and wants to), or NULL. */
 void stream_set_reader(struct stream *s, stream_read_fn *fn, void *arg);
 
-/* Who writes from now on, or NULL; `low` is in bytes. */
-void stream_set_writer(struct stream *s, stream_write_fn *fn, void *arg,
-    size_t low);
+/* Who writes from now on, or NULL; `low` is in bytes.  w->sent_at is 0 then. */
+void stream_set_writer(struct stream *s, struct stream_writer *w, size_t low);
 
 /*
  * Up to `size` bytes; 0 for the other end's FIN; -EAGAIN for nothing after
@@ -143,9 +150,6 @@ bool stream_took_all(const struct stream *s);
 
 /* 0, or why writing failed, as a negative errno; kept. */
 int stream_write_error(const struct stream *s);
-
-/* The loop's time when the kernel last took a byte; 0 for never. */
-nsec_t stream_sent_at(const struct stream *s);
 
 struct loop *stream_loop(const struct stream *s);
 

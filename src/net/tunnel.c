@@ -198,8 +198,7 @@ on_late(struct wheel_timer *timer)
 {
 	struct tunnel *t = container_of(timer, struct tunnel, timer);
 	struct loop *loop = stream_loop(t->client);
-	nsec_t sent = MAX(stream_sent_at(t->client),
-	    stream_sent_at(t->upstream));
+	nsec_t sent = MAX(t->up.writer.sent_at, t->down.writer.sent_at);
 
 	if (sent + limit_of(t) > loop_now(loop))
 		loop_arm_at(loop, timer, sent + limit_of(t));

@@ -372,15 +372,16 @@ enter_reply(struct exchange *x)
 	if (stream_queued(client) == 0)
 		return XS_OVER;
 	x->client->watch(x->session);
-	stream_set_writer(client, on_reply_sent, x, 0);
+	x->reply.fn = on_reply_sent;
+	stream_set_writer(client, &x->reply, 0);
 	exchange_arm(x, worker_now(x->worker) + x->route->timeouts.send);
 	return XS_REPLY;
 }
 
 static void
-on_reply_sent(void *arg, int err)
+on_reply_sent(struct stream_writer *w, int err)
 {
-	struct exchange *x = arg;
+	struct exchange *x = container_of(w, struct exchange, reply);
 
 	if (err != 0)
 		x->cut = true;
@@ -404,7 +405,7 @@ enter_over(struct exchange *x)
 	exchange_release_upstream(x);
 	admit_leave(x);
 	if (client != NULL)
-		stream_set_writer(client, NULL, NULL, 0);
+		stream_set_writer(client, NULL, 0);
 	loop_later(x->worker->loop, &x->over);
 	return XS_OVER;
 }

@@ -105,6 +105,7 @@ struct exchange {
 	nsec_t			 due;		/* of this state; or never */
 	nsec_t			 total_due;	/* of `total`; or never */
 	struct mail		 over;
+	struct stream_writer	 reply;		/* REPLY: to the client */
 
 	/* The request; spans point into the arena. */
 	struct block		*arena;
@@ -139,6 +140,7 @@ struct exchange {
 	struct pool_group	*group;
 	struct conn		*conn;
 	struct stream		*upstream;	/* the conn's, or our own */
+	struct stream_writer	 start;		/* to it: head, no flow */
 	struct addr		 upstream_addr;	/* for the log */
 	unsigned		 retries;
 	bool			 reused;	/* and so, may be dead */

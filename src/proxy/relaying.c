@@ -381,12 +381,12 @@ push_input(struct exchange *x)
 
 /* The last of a request that was sent in one go has left our queue. */
 static void
-on_start_sent(void *arg, int err)
+on_start_sent(struct stream_writer *w, int err)
 {
-	struct exchange *x = arg;
+	struct exchange *x = container_of(w, struct exchange, start);
 
 	exchange_arm(x, NSEC_NEVER);
-	stream_set_writer(x->upstream, NULL, NULL, 0);
+	stream_set_writer(x->upstream, NULL, 0);
 	if (err == 0)
 		request_is_out(x);
 	else
@@ -429,7 +429,8 @@ relay_enter(struct exchange *x)
 		request_is_out(x);
 		return XS_RELAY;
 	}
-	stream_set_writer(x->upstream, on_start_sent, x, 0);
+	x->start.fn = on_start_sent;
+	stream_set_writer(x->upstream, &x->start, 0);
 	exchange_arm(x, worker_now(x->worker) +
 	    relay_time(x, FW_REQUEST_SINK));
 	return XS_RELAY;
@@ -454,7 +455,7 @@ relay_stop_request(struct exchange *x)
 	if (x->request_done)
 		return;
 	flow_stop(&x->up);
-	stream_set_writer(x->upstream, NULL, NULL, 0);
+	stream_set_writer(x->upstream, NULL, 0);
 	exchange_arm(x, NSEC_NEVER);
 	x->client->watch(x->session);
 	x->close = true;

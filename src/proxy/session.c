@@ -95,16 +95,17 @@ enter_linger(struct session *s)
 		close_session(s);
 		return;
 	}
-	stream_set_writer(s->stream, on_flushed, s, 0);
+	s->flushed.fn = on_flushed;
+	stream_set_writer(s->stream, &s->flushed, 0);
 	if (!s->ended)
 		stream_set_reader(s->stream, on_readable, s);
 	arm(s, timeouts(s)->linger);
 }
 
 static void
-on_flushed(void *arg, int err)
+on_flushed(struct stream_writer *w, int err)
 {
-	struct session *s = arg;
+	struct session *s = container_of(w, struct session, flushed);
 
 	if (err != 0 || (s->ended && stream_has_ended(s->stream)))
 		close_session(s);

@@ -21,12 +21,10 @@
 #include "base/addr.h"
 #include "base/limit.h"
 #include "http/scan.h"
-#include "net/loop.h"
+#include "net/stream.h"
 
-struct block;
 struct exchange;
 struct service;
-struct stream;
 struct worker;
 
 enum session_state { SS_IDLE, SS_HEAD, SS_EXCHANGE, SS_LINGER };
@@ -49,7 +47,10 @@ struct session {
 			struct scan	 scan;	/* of what is in `in` */
 		};
 		struct exchange	*exchange;	/* EXCHANGE */
-		uint64_t	 lingered;	/* LINGER: bytes dropped */
+		struct {			/* LINGER */
+			uint64_t		 lingered; /* dropped */
+			struct stream_writer	 flushed;
+		};
 	};
 	struct wheel_timer	 timer;
 	struct addr		 client;

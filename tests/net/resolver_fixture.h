@@ -174,12 +174,13 @@ on_wake(struct watch *w, unsigned ready)
 static inline void
 take_answers(unsigned n)
 {
+	struct watch_kind kind = { loop, on_wake };
 	struct watch w;
 	int fd = eventfd(1, EFD_CLOEXEC);
 
 	while (atomic_load(&server->sent) < n)
 		sched_yield();
-	watch_init(&w, loop, fd, on_wake);
+	watch_init(&w, &kind, fd);
 	watch_want(&w, WATCH_READ);
 	loop_run(loop);
 	watch_stop(&w);

@@ -183,12 +183,13 @@ on_seen(struct watch *w, unsigned ready)
 
 START_TEST(a_call_that_asks_for_itself_does_not_starve_descriptors)
 {
+	struct watch_kind kind = { rig.loop, on_seen };
 	struct forever f = { .calls = 0 };
 	struct seen s = { .calls = 0 };
 	int fds[2];
 
 	rig_pair(fds);
-	watch_init(&s.watch, rig.loop, fds[0], on_seen);
+	watch_init(&s.watch, &kind, fds[0]);
 	watch_want(&s.watch, WATCH_READ);
 	rig_write(fds[1], "x");
 	mail_init(&f.mail, on_forever);
@@ -204,13 +205,14 @@ END_TEST
 
 START_TEST(a_watch_stopped_by_another_in_the_same_turn_is_not_called)
 {
+	struct watch_kind kind = { rig.loop, on_seen };
 	struct seen s[2];
 	int fds[2][2];
 
 	for (int i = 0; i < 2; i++) {
 		rig_pair(fds[i]);
 		s[i] = (struct seen){ .stop = &s[!i].watch };
-		watch_init(&s[i].watch, rig.loop, fds[i][0], on_seen);
+		watch_init(&s[i].watch, &kind, fds[i][0]);
 		watch_want(&s[i].watch, WATCH_READ);
 		rig_write(fds[i][1], "x");
 	}
@@ -227,11 +229,12 @@ END_TEST
 
 START_TEST(a_watch_says_what_is_ready_and_what_is_wanted)
 {
+	struct watch_kind kind = { rig.loop, on_seen };
 	struct seen s = { .calls = 0 };
 	int fds[2];
 
 	rig_pair(fds);
-	watch_init(&s.watch, rig.loop, fds[0], on_seen);
+	watch_init(&s.watch, &kind, fds[0]);
 	ck_assert_uint_eq(watch_wanted(&s.watch), 0);
 	watch_want(&s.watch, WATCH_READ);
 	rig_turns(&rig, 3);
@@ -246,7 +249,7 @@ START_TEST(a_watch_says_what_is_ready_and_what_is_wanted)
 	rig_until_true(&rig, &s.called);
 	ck_assert_uint_eq(s.ready, WATCH_READ);
 	ck_assert_int_eq(watch_fd(&s.watch), fds[0]);
-	ck_assert_ptr_eq(watch_loop(&s.watch), rig.loop);
+	ck_assert_ptr_eq(watch_kind(&s.watch), &kind);
 	watch_stop(&s.watch);
 	close(fds[0]);
 	close(fds[1]);
@@ -268,12 +271,13 @@ epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 
 START_TEST(a_descriptor_that_cannot_be_watched_is_an_error)
 {
+	struct watch_kind kind = { rig.loop, on_seen };
 	struct seen s = { .calls = 0 };
 	int fds[2];
 
 	rig_pair(fds);
 	refused_fd = fds[0];
-	watch_init(&s.watch, rig.loop, fds[0], on_seen);
+	watch_init(&s.watch, &kind, fds[0]);
 	watch_want(&s.watch, WATCH_READ);
 	rig_until_true(&rig, &s.called);
 	ck_assert_uint_eq(s.ready, WATCH_READ | WATCH_ERROR);

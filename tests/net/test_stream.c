@@ -21,6 +21,7 @@ struct end {
 	bool		 drained;
 	bool		 close_on_read;
 	bool		 close_on_write;
+	struct stream_writer writer;
 };
 
 static void
@@ -54,9 +55,9 @@ on_read(void *arg)
 }
 
 static void
-on_write(void *arg, int err)
+on_write(struct stream_writer *w, int err)
 {
-	struct end *e = arg;
+	struct end *e = container_of(w, struct end, writer);
 
 	e->writes++;
 	e->write_err = err;
@@ -261,7 +262,8 @@ START_TEST(short_writes_lose_nothing_and_end_with_a_fin)
 	struct rig_sink sink = { .got = 0 };
 	struct end e = { .s = narrow_stream(&sink.fd) };
 
-	stream_set_writer(e.s, on_write, &e, 0);
+	e.writer.fn = on_write;
+	stream_set_writer(e.s, &e.writer, 0);
 	send_many(e.s);
 	ck_assert_uint_gt(stream_queued(e.s), MANY / 2);
 	stream_end(e.s);
@@ -274,7 +276,7 @@ START_TEST(short_writes_lose_nothing_and_end_with_a_fin)
 	ck_assert(e.drained);
 	ck_assert_uint_eq(atomic_load(&rig.totals.sent), MANY);
 	ck_assert_uint_eq(atomic_load(&rig.budget.used), 0);
-	ck_assert_uint_gt(stream_sent_at(e.s), 0);
+	ck_assert_uint_gt(e.writer.sent_at, 0);
 	/* Nothing is wanted any more. */
 	uint64_t ready = rig_ready(&rig);
 	rig_turns(&rig, 20);
@@ -289,7 +291,8 @@ START_TEST(the_writer_is_told_at_low_and_not_above)
 	struct rig_sink sink = { .got = 0 };
 	struct end e = { .s = narrow_stream(&sink.fd) };
 
-	stream_set_writer(e.s, on_write, &e, 50000);
+	e.writer.fn = on_write;
+	stream_set_writer(e.s, &e.writer, 50000);
 	send_many(e.s);
 	while (e.writes == 0) {
 		ck_assert_uint_gt(stream_queued(e.s), 50000);
@@ -335,7 +338,8 @@ START_TEST(a_failed_write_is_told_to_the_writer_and_kept)
 	int peer;
 	struct end e = { .s = narrow_stream(&peer) };
 
-	stream_set_writer(e.s, on_write, &e, 0);
+	e.writer.fn = on_write;
+	stream_set_writer(e.s, &e.writer, 0);
 	send_many(e.s);
 	rig_reset(peer);
 	rig_until_true(&rig, &e.drained);
@@ -379,7 +383,8 @@ START_TEST(a_writer_may_close_a_stream_that_is_readable_too)
 	struct end e = { .close_on_write = true };
 
 	e.s = narrow_stream(&sink.fd);
-	stream_set_writer(e.s, on_write, &e, MANY);
+	e.writer.fn = on_write;
+	stream_set_writer(e.s, &e.writer, MANY);
 	stream_set_reader(e.s, on_read, &e);
 	send_many(e.s);
 	rig_write(sink.fd, "x");

@@ -177,6 +177,7 @@ on_taker(struct watch *w, unsigned ready)
 START_TEST(one_that_has_just_said_something_is_not_taken)
 {
 	struct conn *c = dial_one(&group);
+	struct watch_kind kind = { loop, on_taker };
 	struct taker takers[2] = { 0 };
 	int pipes[2][2];
 
@@ -184,7 +185,7 @@ START_TEST(one_that_has_just_said_something_is_not_taken)
 	run_for(1);
 	for (unsigned i = 0; i < 2; i++) {
 		ck_assert_int_eq(pipe(pipes[i]), 0);
-		watch_init(&takers[i].watch, loop, pipes[i][0], on_taker);
+		watch_init(&takers[i].watch, &kind, pipes[i][0]);
 		watch_want(&takers[i].watch, WATCH_READ);
 	}
 	ck_assert_int_eq(write(pipes[0][1], "x", 1), 1);

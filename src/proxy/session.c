@@ -4,7 +4,6 @@
  */
 #include "proxy/session.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,8 +13,6 @@
 #include "net/stream.h"
 #include "proxy/exchange.h"
 #include "proxy/worker.h"
-
-static_assert(sizeof(struct session) <= 152, "struct session has grown");
 
 /* What a client may send ahead of its turn; the rest stays in the kernel. */
 enum { READ_AHEAD = 4096 };
@@ -36,19 +33,19 @@ static const struct client_ops ops;
 static const struct timeouts *
 timeouts(const struct session *s)
 {
-	return &s->service->route.timeouts;
+	return &s->door->service->route.timeouts;
 }
 
 static struct listener_stats *
 stats(const struct session *s)
 {
-	return &s->service->state->stats[s->worker->id];
+	return &s->door->service->state->stats[s->door->worker->id];
 }
 
 static void
 arm(struct session *s, nsec_t after)
 {
-	loop_arm(s->worker->loop, &s->timer, after);
+	loop_arm(s->door->worker->loop, &s->timer, after);
 }
 
 /* --- the end ----------------------------------------------------------- */
@@ -58,7 +55,7 @@ leave_session_limits(struct session *s)
 {
 	if (s->passes == NULL)
 		return;
-	for (unsigned i = 0; i < s->service->session_limit_count; i++)
+	for (unsigned i = 0; i < s->door->service->session_limit_count; i++)
 		limit_session_end(&s->passes[i]);
 	free(s->passes);
 }
@@ -66,7 +63,7 @@ leave_session_limits(struct session *s)
 static void
 close_session(struct session *s)
 {
-	struct worker *w = s->worker;
+	struct worker *w = s->door->worker;
 
 	ASSERT(s->state != SS_EXCHANGE);
 	leave_session_limits(s);
@@ -74,7 +71,7 @@ close_session(struct session *s)
 	stream_close(&s->stream);
 	block_give(&w->blocks, &s->in);
 	list_remove(&s->link);
-	atomic_fetch_sub(&s->service->state->sessions, 1);
+	atomic_fetch_sub(&s->door->service->state->sessions, 1);
 	stat_decrement(&stats(s)->sessions);
 	slab_give(&w->sessions, s);
 	worker_session_over(w);
@@ -89,7 +86,7 @@ enter_linger(struct session *s)
 {
 	s->state = SS_LINGER;
 	s->lingered = 0;
-	block_give(&s->worker->blocks, &s->in);
+	block_give(&s->door->worker->blocks, &s->in);
 	stream_end(s->stream);
 	if (s->ended && stream_has_ended(s->stream)) {
 		close_session(s);
@@ -114,7 +111,7 @@ on_flushed(struct stream_writer *w, int err)
 static void
 linger(struct session *s)
 {
-	ssize_t n = stream_recv(s->stream, loop_scratch(s->worker->loop),
+	ssize_t n = stream_recv(s->stream, loop_scratch(s->door->worker->loop),
 	    LOOP_SCRATCH);
 
 	if (n == -EAGAIN)
@@ -138,7 +135,7 @@ static void
 begin_head(struct session *s)
 {
 	s->state = SS_HEAD;
-	s->began = worker_now(s->worker);
+	s->began = worker_now(s->door->worker);
 	scan_init(&s->scan, SCAN_REQUEST);
 }
 
@@ -146,10 +143,10 @@ static void
 start_exchange(struct session *s, const struct head *head, enum failure why)
 {
 	struct exchange *x = exchange_new(&(struct exchange_opts){
-		.worker = s->worker,
+		.worker = s->door->worker,
 		.session = s,
 		.client = &ops,
-		.service = s->service,
+		.service = s->door->service,
 		.from = &s->client,
 		.began = s->began,
 		.to_head = head == NULL && s->to_head,
@@ -171,7 +168,7 @@ static void
 take_head(struct session *s, const char *at, size_t n)
 {
 	struct head head;
-	enum failure why = parse_request(s->worker->parser, at, n, &head);
+	enum failure why = parse_request(s->door->worker->parser, at, n, &head);
 
 	s->to_head = why != FAIL_NONE && parse_is_to_head(at, n);
 	start_exchange(s, why == FAIL_NONE ? &head : NULL, why);
@@ -185,7 +182,7 @@ wait_for_head(struct session *s)
 		return;
 	}
 	/* However often it comes in pieces. */
-	loop_arm_at(s->worker->loop, &s->timer,
+	loop_arm_at(s->door->worker->loop, &s->timer,
 	    s->began + timeouts(s)->request_head);
 }
 
@@ -201,7 +198,7 @@ take_kept_head(struct session *s)
 	ASSERT(b->start <= b->end);
 	/* Not given back before the head has been copied. */
 	bool empty = b->start == b->end;
-	struct blocks *blocks = &s->worker->blocks;
+	struct blocks *blocks = &s->door->worker->blocks;
 	if (empty)
 		s->in = NULL;
 	take_head(s, at + start, end - start);
@@ -217,8 +214,8 @@ read_kept(struct session *s)
 	const char *at = (const char *)b->data + b->start;
 	size_t n = b->end - b->start;
 	enum failure why;
-	enum scan_result r = scan_run(&s->scan, at, n, &s->service->heads,
-	    &why);
+	enum scan_result r = scan_run(&s->scan, at, n,
+	    &s->door->service->heads, &why);
 
 	s->to_head = parse_is_to_head(at + s->scan.start, n - s->scan.start);
 	switch (r) {
@@ -240,7 +237,7 @@ read_fresh(struct session *s, const uint8_t *bytes, size_t n)
 {
 	enum failure why;
 	enum scan_result r = scan_run(&s->scan, (const char *)bytes, n,
-	    &s->service->heads, &why);
+	    &s->door->service->heads, &why);
 
 	s->to_head = parse_is_to_head((const char *)bytes + s->scan.start,
 	    n - s->scan.start);
@@ -278,7 +275,7 @@ wait_for_request(struct session *s)
 	nsec_t time = s->skip > 0 ? timeouts(s)->request_body :
 	    timeouts(s)->keepalive;
 
-	arm(s, s->worker->draining ? MIN(time, DRAIN_IDLE) : time);
+	arm(s, s->door->worker->draining ? MIN(time, DRAIN_IDLE) : time);
 }
 
 static void
@@ -306,7 +303,7 @@ on_bytes(struct session *s, const uint8_t *bytes, size_t n)
 static void
 read_request(struct session *s)
 {
-	uint8_t *scratch = loop_scratch(s->worker->loop);
+	uint8_t *scratch = loop_scratch(s->door->worker->loop);
 	ssize_t n = stream_recv(s->stream, scratch, LOOP_SCRATCH);
 
 	if (n > 0)
@@ -322,12 +319,12 @@ read_request(struct session *s)
 static void
 read_ahead(struct session *s)
 {
-	uint8_t *scratch = loop_scratch(s->worker->loop);
+	uint8_t *scratch = loop_scratch(s->door->worker->loop);
 	struct exchange *x = s->exchange;
 	ssize_t n;
 
 	if ((s->in != NULL && s->in->end - s->in->start >= READ_AHEAD) ||
-	    blocks_are_short(&s->worker->blocks, BLOCK_HEAD)) {
+	    blocks_are_short(&s->door->worker->blocks, BLOCK_HEAD)) {
 		stream_pause(s->stream);
 		return;
 	}
@@ -405,7 +402,8 @@ client_input(struct session *s)
 static bool
 client_keep(struct session *s, const uint8_t *bytes, size_t n)
 {
-	return block_keep(&s->worker->blocks, &s->in, bytes, n, BLOCK_HEAD);
+	return block_keep(&s->door->worker->blocks, &s->in, bytes, n,
+	    BLOCK_HEAD);
 }
 
 static void
@@ -421,7 +419,7 @@ client_arm(struct session *s, nsec_t due)
 	if (due == NSEC_NEVER)
 		wheel_disarm(&s->timer);
 	else
-		loop_arm_at(s->worker->loop, &s->timer, due);
+		loop_arm_at(s->door->worker->loop, &s->timer, due);
 }
 
 static struct stream *
@@ -438,7 +436,7 @@ client_detach(struct session *s)
 static void
 next_request(struct session *s)
 {
-	struct worker *w = s->worker;
+	struct worker *w = s->door->worker;
 
 	if (s->in != NULL) {
 		s->in->start += (uint32_t)skip(s, s->in->end - s->in->start);
@@ -448,9 +446,7 @@ next_request(struct session *s)
 	if (s->in != NULL) {
 		/* Its turn first: more would not fit into what is kept. */
 		stream_pause(s->stream);
-		list_remove(&s->link);
-		list_add_last(&w->ahead, &s->link);
-		loop_again(w->loop, &w->again);
+		worker_go_on_later(w, &s->link);
 		return;
 	}
 	client_watch(s);
@@ -467,7 +463,7 @@ client_end(struct session *s, const struct client_end *how)
 	s->skip = how->skip;
 	if (how->reset && s->stream != NULL)
 		stream_reset(&s->stream);
-	if (how->cut || s->stream == NULL || s->worker->stopping)
+	if (how->cut || s->stream == NULL || s->door->worker->stopping)
 		close_session(s);
 	else if (how->keep)
 		next_request(s);
@@ -492,8 +488,8 @@ static const struct client_ops ops = {
 static bool
 enter_session_limits(struct session *s)
 {
-	const struct service *service = s->service;
-	const struct limits *registry = s->worker->shared->limits;
+	const struct service *service = s->door->service;
+	const struct limits *registry = s->door->worker->shared->limits;
 	unsigned n = service->session_limit_count, i;
 
 	if (n == 0)
@@ -522,24 +518,23 @@ enter_session_limits(struct session *s)
 static bool
 may_enter(struct session *s)
 {
-	uint64_t most = s->service->conf->max_connections;
+	uint64_t most = s->door->service->conf->max_connections;
 
-	if (most != 0 && atomic_load(&s->service->state->sessions) > most)
+	if (most != 0 && atomic_load(&s->door->service->state->sessions) > most)
 		return false;
 	return enter_session_limits(s);
 }
 
 static struct session *
-new_session(struct worker *w, struct service *service, int fd,
-    const struct addr *from)
+new_session(struct door *d, int fd, const struct addr *from)
 {
+	struct worker *w = d->worker;
 	struct session *s = slab_take(&w->sessions);
 
 	if (s == NULL)
 		return NULL;
 	*s = (struct session){
-		.worker = w,
-		.service = service,
+		.door = d,
 		.client = *from,
 		.state = SS_IDLE,
 	};
@@ -551,17 +546,17 @@ new_session(struct worker *w, struct service *service, int fd,
 	list_init(&s->link);
 	list_add_last(&w->open, &s->link);
 	wheel_timer_init(&s->timer, on_late);
-	atomic_fetch_add(&service->state->sessions, 1);
+	atomic_fetch_add(&d->service->state->sessions, 1);
 	stat_increment(&stats(s)->sessions);
 	stat_increment(&stats(s)->sessions_total);
 	return s;
 }
 
 void
-session_start(struct worker *w, struct service *service, int fd,
-    const struct addr *from)
+session_start(struct door *d, int fd, const struct addr *from)
 {
-	struct session *s = new_session(w, service, fd, from);
+	struct worker *w = d->worker;
+	struct session *s = new_session(d, fd, from);
 
 	if (s == NULL) {
 		close(fd);
@@ -573,7 +568,7 @@ session_start(struct worker *w, struct service *service, int fd,
 		stat_increment(&stats(s)->sessions_refused);
 		begin_head(s);
 		start_exchange(s, NULL, FAIL_CONNECTION_LIMIT);
-	} else if (service->conf->mode == MODE_TCP) {
+	} else if (d->service->conf->mode == MODE_TCP) {
 		begin_head(s);
 		start_exchange(s, NULL, FAIL_NONE);
 	} else
@@ -583,7 +578,6 @@ session_start(struct worker *w, struct service *service, int fd,
 void
 session_go_on(struct session *s)
 {
-	list_add_last(&s->worker->open, &s->link);
 	begin_head(s);
 	client_watch(s);
 	read_kept(s);

@@ -24,8 +24,7 @@
 #include "net/stream.h"
 
 struct exchange;
-struct service;
-struct worker;
+struct door;
 
 enum session_state { SS_IDLE, SS_HEAD, SS_EXCHANGE, SS_LINGER };
 
@@ -35,8 +34,7 @@ enum session_state { SS_IDLE, SS_HEAD, SS_EXCHANGE, SS_LINGER };
  */
 struct session {
 	struct list		 link;		/* of the worker's sessions */
-	struct worker		*worker;
-	struct service		*service;
+	struct door		*door;		/* it came in by */
 	struct stream		*stream;	/* NULL: a tunnel took it */
 	struct block		*in;		/* read, not used yet */
 	struct limit_pass	*passes;	/* or NULL */
@@ -60,16 +58,13 @@ struct session {
 };
 
 /*
- * Serve the connection fd, which came in at `service`; it is closed if that
- * is not possible.  Uses up the worker's session permit either way.
+ * Serve the connection fd, which came in by that door of its worker; it is
+ * closed if that is not possible.  Uses up the worker's session permit either
+ * way.
  */
-void session_start(struct worker *w, struct service *service, int fd,
-    const struct addr *from);
+void session_start(struct door *d, int fd, const struct addr *from);
 
-/*
- * It is the turn of what the client has sent ahead: the worker calls this for
- * each session that session.c has put on its list `ahead`.
- */
+/* It is the turn of what the client has sent ahead: worker_go_on_later(). */
 void session_go_on(struct session *s);
 
 /* The worker drains: end at the next chance, or after a second's idleness. */

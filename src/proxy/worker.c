@@ -4,6 +4,7 @@
  */
 #include "proxy/worker.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,9 @@
 #include "proxy/exchange.h"
 #include "proxy/session.h"
 #include "upstream/pool.h"
+
+/* There may be a hundred thousand of them. */
+static_assert(sizeof(struct session) <= 144, "struct session has grown");
 
 /* A dial leaves at least this many descriptors: see worker_spare_.... */
 enum { SPARE_DESCRIPTORS = 64 };
@@ -45,24 +49,24 @@ has_sessions(const struct worker *w)
 
 /* --- making ------------------------------------------------------------ */
 
+/* What came in by it keeps it. */
 static void
-free_door(struct door **d)
+shut_door(struct door *d)
 {
-	list_remove(&(*d)->link);
-	listener_stop(&(*d)->listener);
-	free(*d);
-	*d = NULL;
+	list_remove(&d->link);
+	listener_stop(&d->listener);
+	list_add_last(&d->worker->closed, &d->link);
 }
 
 static void
 free_doors(struct worker *w)
 {
-	while (!list_is_empty(&w->doors)) {
-		struct door *d = container_of(w->doors.next, struct door,
-		    link);
+	struct list *l;
 
-		free_door(&d);
-	}
+	while (!list_is_empty(&w->doors))
+		shut_door(container_of(w->doors.next, struct door, link));
+	while ((l = list_pop_first(&w->closed)) != NULL)
+		free(container_of(l, struct door, link));
 }
 
 static void
@@ -79,6 +83,7 @@ init_members(struct worker *w, const struct worker_opts *opts)
 	list_init(&w->again.link);
 	w->again.fn = on_again;
 	list_init(&w->doors);
+	list_init(&w->closed);
 	gate_waiter_init(&w->permit, on_permit);
 	mail_init(&w->drain_mail, on_drain);
 	mail_init(&w->stop_mail, on_stop);
@@ -197,7 +202,7 @@ on_accepted(void *arg, int fd, const struct addr *from)
 {
 	struct door *d = arg;
 
-	session_start(d->worker, d->service, fd, from);
+	session_start(d, fd, from);
 }
 
 /* Out of descriptors: said once a second, since it comes in floods. */
@@ -287,7 +292,7 @@ close_door(struct door *d)
 	struct worker *w = d->worker;
 
 	listener_close(d->fd);
-	free_door(&d);
+	shut_door(d);
 	if (!list_is_empty(&w->doors))
 		return;
 	gate_leave(w->shared->sessions, w->id, &w->permit, worker_now(w));
@@ -405,8 +410,18 @@ on_again(struct loop_again *a)
 	struct list *l;
 
 	list_remove(&a->link);
-	while ((l = list_pop_first(&w->ahead)) != NULL)
+	while ((l = list_pop_first(&w->ahead)) != NULL) {
+		list_add_last(&w->open, l);
 		session_go_on(container_of(l, struct session, link));
+	}
+}
+
+void
+worker_go_on_later(struct worker *w, struct list *link)
+{
+	list_remove(link);
+	list_add_last(&w->ahead, link);
+	loop_again(w->loop, &w->again);
 }
 
 void

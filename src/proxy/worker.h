@@ -24,9 +24,12 @@ struct parser;
 struct pool;
 struct worker;
 
-/* A listening socket that this worker adopted. */
+/*
+ * A listening socket that this worker adopted; or once had, and sessions that
+ * came in by it are still here.
+ */
 struct door {
-	struct list		 link;		/* worker's doors */
+	struct list		 link;		/* worker's doors, or closed */
 	struct worker		*worker;
 	struct service		*service;
 	struct listener		*listener;
@@ -60,6 +63,7 @@ struct worker {
 	struct list		 ahead;		/* with a request in hand */
 	struct loop_again	 again;		/* for them */
 	struct list		 doors;
+	struct list		 closed;	/* doors until the end */
 	struct gate_waiter	 permit;	/* for one more session */
 	bool			 has_permit;	/* one in hand, unused */
 	struct wheel_timer	 permit_timer;	/* gives it back */
@@ -102,6 +106,9 @@ void worker_stop(struct worker *w);
 
 /* One has ended: its permit is free, and draining may be over. */
 void worker_session_over(struct worker *w);
+
+/* Call session_go_on() in the next turn, of the session with that link. */
+void worker_go_on_later(struct worker *w, struct list *link);
 
 /* The date of this turn. */
 const char *worker_date(struct worker *w);

@@ -118,6 +118,23 @@ AC_DEFUN([PENSTOCK_HARDENING_LDFLAGS], [
 	PENSTOCK_TRY_LDFLAGS([HARDENING_LDFLAGS], [-Wl,-z,noexecstack])
 ])
 
+# The daemon is optimized as a whole when it is linked: small functions of one
+# folder are inlined in another.  Objects have their usual code, too, which is
+# what tests link, or each of them would take as long.  clang's can't have both.
+AC_DEFUN([PENSTOCK_LTO], [
+	AC_ARG_ENABLE([lto],
+	    [AS_HELP_STRING([--disable-lto],
+		[the daemon is not optimized as a whole when it is linked])],
+	    [], [enable_lto=yes])
+	AS_IF([test "$enable_lto" != no && test "$enable_sanitizer" = no], [
+		PENSTOCK_TRY_CFLAGS([LTO_CFLAGS],
+		    [-flto=auto -ffat-lto-objects])
+		AS_IF([test -n "$LTO_CFLAGS"], [NO_LTO_LDFLAGS=-fno-lto])
+	])
+	AC_SUBST([LTO_CFLAGS])
+	AC_SUBST([NO_LTO_LDFLAGS])
+])
+
 # libev brings no file for pkg-config.
 AC_DEFUN([PENSTOCK_LIBEV], [
 	AC_CHECK_HEADER([ev.h], [penstock_ev=yes], [penstock_ev=no])

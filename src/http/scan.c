@@ -3,7 +3,7 @@
  * scan.c - a state for each place in a head where bytes may end; see scan.h.
  *
  * The states between lines look at one byte each; those in lines run over
- * all bytes of their class at once, values eight at a time.
+ * all bytes of their class at once, eight at a time.
  */
 #include "http/scan.h"
 
@@ -81,29 +81,39 @@ skip_empty_lines(struct scan *s, char c)
 	return c == '\n';
 }
 
+/* A byte in each of the eight of a word. */
+#define EACH(byte)	(UINT64_C(0x0101010101010101) * (byte))
+
+/* The first of them is in the lowest bits. */
+static inline uint64_t
+eight_bytes(const char *p)
+{
+	uint64_t w;
+
+	memcpy(&w, p, sizeof w);
+	return le64toh(w);
+}
+
 /*
- * Of eight bytes, a bit in each that is below 0x20 or 0x7f.  The lowest of
+ * The highest bit of each byte that is below 0x20, or 0x7f.  The lowest of
  * them is true; those above may be there in vain, by borrowing.
  */
 static inline uint64_t
 control_bits(uint64_t w)
 {
-	const uint64_t ones = UINT64_C(0x0101010101010101);
-	uint64_t low = (w - ones * 0x20) & ~w;
-	uint64_t del = w ^ ones * 0x7f;
+	uint64_t low = w - EACH(0x20);
+	uint64_t del = (w ^ EACH(0x7f)) - EACH(1);
 
-	return (low | ((del - ones) & ~del)) & ones << 7;
+	return (low | del) & ~w & EACH(0x80);
 }
 
 /* To the first byte that is no text; HTAB is the one control that is. */
 static const char *
 skip_text(const char *p, const char *end)
 {
-	uint64_t w, bits;
-
 	while (end - p >= 8) {
-		memcpy(&w, p, 8);
-		bits = control_bits(le64toh(w));
+		uint64_t bits = control_bits(eight_bytes(p));
+
 		if (bits == 0) {
 			p += 8;
 			continue;
@@ -118,9 +128,20 @@ skip_text(const char *p, const char *end)
 	return p;
 }
 
-static const char *
+/* The same for a token; four bytes with one look at the end. */
+static inline const char *
 skip_token(const char *p, const char *end)
 {
+	for (; end - p >= 4; p += 4) {
+		if (!char_is(p[0], CHAR_TOKEN))
+			return p;
+		if (!char_is(p[1], CHAR_TOKEN))
+			return p + 1;
+		if (!char_is(p[2], CHAR_TOKEN))
+			return p + 2;
+		if (!char_is(p[3], CHAR_TOKEN))
+			return p + 3;
+	}
 	while (p < end && char_is(*p, CHAR_TOKEN))
 		p++;
 	return p;
@@ -146,14 +167,19 @@ in_method(struct scan *s, const char *p, const char *end, enum failure *bad)
 static const char *
 in_protocol(struct scan *s, const char *p, const char *end, enum failure *bad)
 {
-	for (; p < end && s->state == IN_PROTOCOL; p++) {
-		if (*p != "HTTP/"[s->line]) {
-			*bad = FAIL_BAD_REQUEST;
-			return p;
-		}
-		if (++s->line == strlen("HTTP/"))
+	static const char protocol[] = "HTTP/";
+	uint32_t at = s->line;
+
+	while (p < end && *p == protocol[at]) {
+		p++;
+		if (protocol[++at] == '\0') {
 			s->state = IN_START;
+			break;
+		}
 	}
+	if (p < end && s->state == IN_PROTOCOL)
+		*bad = FAIL_BAD_REQUEST;
+	s->line = at;
 	return p;
 }
 

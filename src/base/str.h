@@ -101,6 +101,15 @@ str_head(struct str s, size_t n)
 	return str_make(s.at, MIN(n, s.len));
 }
 
+/* Copy s to `to`, where there is room; the end of the copy. */
+static inline char *
+str_copy(char *to, struct str s)
+{
+	if (s.len > 0)
+		memcpy(to, s.at, s.len);
+	return to + s.len;
+}
+
 /* s without the OWS of RFC 9110, 5.6.3, at both ends: SP and HTAB. */
 struct str str_trim(struct str s);
 

@@ -43,13 +43,19 @@ is_plain(const struct head *h, const struct field *f)
 	    h->base[f->value + f->value_len] == '\r';
 }
 
-static void
+/* Room is looked for once, and a name that is a literal costs no call. */
+static inline void
 put_field(struct out *o, struct str name, struct str value)
 {
-	out_str(o, name);
-	out_put(o, ": ");
-	out_str(o, value);
-	out_put(o, "\r\n");
+	char *at = out_take(o, name.len + strlen(": ") + value.len +
+	    strlen("\r\n"));
+
+	if (UNLIKELY(at == NULL))
+		return;
+	at = str_copy(at, name);
+	at = str_copy(at, STR(": "));
+	at = str_copy(at, value);
+	(void)str_copy(at, STR("\r\n"));
 }
 
 static void
@@ -79,9 +85,17 @@ put_fields(struct out *o, const struct head *h, uint64_t passes)
 static void
 put_via(struct out *o, const struct head *h, const char *pseudonym)
 {
-	out_put(o, h->minor == 0 ? "Via: 1.0 " : "Via: 1.1 ");
-	out_put(o, pseudonym);
-	out_put(o, "\r\n");
+	struct str name = str_of(pseudonym);
+	char *at = out_take(o, strlen("Via: 1.1 ") + name.len +
+	    strlen("\r\n"));
+
+	if (UNLIKELY(at == NULL))
+		return;
+	at = str_copy(at, STR("Via: 1."));
+	*at++ = h->minor == 0 ? '0' : '1';
+	*at++ = ' ';
+	at = str_copy(at, name);
+	(void)str_copy(at, STR("\r\n"));
 }
 
 static void
@@ -240,15 +254,23 @@ static void
 put_status_line(struct out *o, const struct head *h)
 {
 	struct str reason = head_str(h, h->reason);
+	unsigned status = (unsigned)h->status;
 
-	out_put(o, "HTTP/1.1 ");
-	out_number(o, (uint64_t)h->status);
-	out_char(o, ' ');
-	if (reason.len == 0 || chars_are(reason, CHAR_TEXT))
-		out_str(o, reason);
-	else
-		out_put(o, status_reason(h->status));
-	out_put(o, "\r\n");
+	ASSERT(status >= 100 && status <= 999);
+	if (reason.len > 0 && !chars_are(reason, CHAR_TEXT))
+		reason = str_of(status_reason(h->status));
+	char *at = out_take(o, strlen("HTTP/1.1 200 ") + reason.len +
+	    strlen("\r\n"));
+
+	if (UNLIKELY(at == NULL))
+		return;
+	at = str_copy(at, STR("HTTP/1.1 "));
+	*at++ = (char)('0' + status / 100);
+	*at++ = (char)('0' + status / 10 % 10);
+	*at++ = (char)('0' + status % 10);
+	*at++ = ' ';
+	at = str_copy(at, reason);
+	(void)str_copy(at, STR("\r\n"));
 }
 
 /* Is there a Date among the fields that pass? */

@@ -9,6 +9,7 @@
 #include "base/slab.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SLAB_POISONS	1
@@ -84,6 +85,14 @@ slab_take(struct slab *s)
 	if (s->in_use > s->peak)
 		s->peak = s->in_use;
 	return f;
+}
+
+void *
+slab_take_zeroed(struct slab *s)
+{
+	void *object = slab_take(s);
+
+	return object == NULL ? NULL : memset(object, 0, s->size);
 }
 
 void

@@ -41,6 +41,9 @@ void slab_fini(struct slab *s);
 
 /* An object whose bytes are undefined, or NULL. */
 void *slab_take(struct slab *s) MUST_USE;
+
+/* The same, all of whose bytes are zero. */
+void *slab_take_zeroed(struct slab *s) MUST_USE;
 void slab_give(struct slab *s, void *object);
 
 #endif

@@ -71,11 +71,10 @@ struct exchange *
 exchange_new(const struct exchange_opts *opts)
 {
 	struct worker *w = opts->worker;
-	struct exchange *x = slab_take(&w->exchanges);
+	struct exchange *x = slab_take_zeroed(&w->exchanges);
 
 	if (x == NULL)
 		return NULL;
-	memset(x, 0, sizeof *x);
 	x->state = XS_ROUTE;
 	x->worker = w;
 	x->session = opts->session;

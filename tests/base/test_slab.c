@@ -67,6 +67,23 @@ START_TEST(the_newest_given_back_comes_first)
 }
 END_TEST
 
+START_TEST(what_is_taken_zeroed_has_nothing_of_before)
+{
+	static const uint8_t none[100];
+	struct slab s;
+
+	slab_init(&s, sizeof none, 1);
+	void *object = slab_take(&s);
+	memset(object, 0xaa, sizeof none);
+	slab_give(&s, object);
+	object = slab_take_zeroed(&s);
+	ck_assert_mem_eq(object, none, sizeof none);
+	ck_assert_ptr_null(slab_take_zeroed(&s));
+	slab_give(&s, object);
+	slab_fini(&s);
+}
+END_TEST
+
 START_TEST(after_the_first_rush_nothing_is_allocated)
 {
 	struct slab s;
@@ -156,6 +173,7 @@ main(void)
 	tcase_add_test(t, no_more_than_the_bound_is_handed_out);
 	tcase_add_test(t, a_bound_of_none_refuses_all);
 	tcase_add_test(t, the_newest_given_back_comes_first);
+	tcase_add_test(t, what_is_taken_zeroed_has_nothing_of_before);
 	tcase_add_test(t, after_the_first_rush_nothing_is_allocated);
 	tcase_add_loop_test(t, objects_are_aligned_and_do_not_overlap, 0,
 	    (int)ARRAY_LEN(sizes));

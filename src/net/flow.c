@@ -39,7 +39,9 @@ static void		count_pause(struct flow *f);
 void
 flow_init(struct flow *f)
 {
-	*f = (struct flow){ .waits = FLOW_IDLE };
+	/* The rest has no meaning before flow_start(). */
+	f->waits = FLOW_IDLE;
+	f->bytes = 0;
 	f->writer.fn = on_writable;
 	wheel_timer_init(&f->timer, on_late);
 	mail_init(&f->later, on_later);
@@ -52,7 +54,7 @@ flow_start(struct flow *f, const struct flow_opts *opts)
 	ASSERT(opts->high > 0 && opts->low <= opts->high);
 
 	f->opts = *opts;
-	f->source_over = f->fin = f->told = f->paused = false;
+	f->source_over = f->fin = f->told = f->paused = f->taking = false;
 	f->err = 0;
 	f->short_since = 0;
 	f->bytes = 0;
@@ -123,7 +125,8 @@ void
 flow_set_source_timeout(struct flow *f, nsec_t timeout)
 {
 	f->opts.source_timeout = timeout;
-	if (f->waits == FLOW_WAITS_SOURCE)
+	/* Whatever comes after `bytes` begins its wait anew. */
+	if (f->waits == FLOW_WAITS_SOURCE && !f->taking)
 		wait_for_source(f);
 }
 
@@ -193,11 +196,15 @@ take(struct flow *f, uint8_t *bytes, size_t n)
 	enum flow_step step = FLOW_MORE;
 
 	f->bytes += n;
+	f->taking = true;
 	if (f->opts.bytes != NULL)
 		step = f->opts.bytes(f, bytes, n);
 	else
 		(void)flow_send(f, &(struct iovec){ bytes, n }, 1);
 
+	if (step == FLOW_GONE)
+		return step;
+	f->taking = false;
 	if (step == FLOW_LAST || (step == FLOW_MORE && n == 0))
 		let_source_go(f);
 	return step;

@@ -98,6 +98,7 @@ struct flow {
 	bool			 fin;		/* it ended with FIN */
 	bool			 told;		/* source_done was called */
 	bool			 paused;	/* counted as such */
+	bool			 taking;	/* in the `bytes` function */
 	int			 err;		/* of the sink */
 	nsec_t			 short_since;	/* of memory; 0: it isn't */
 	uint64_t		 bytes;		/* read from the source */

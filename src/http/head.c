@@ -124,9 +124,8 @@ scheme_of(struct str s)
 }
 
 static bool
-names_binding_scheme(const struct head *h, enum field_id id)
+names_binding_scheme(const struct head *h, const struct field *f)
 {
-	const struct field *f = head_first(h, id);
 	struct str rest, element;
 
 	for (; f != NULL; f = head_next(h, f)) {
@@ -144,8 +143,12 @@ names_binding_scheme(const struct head *h, enum field_id id)
 bool
 head_binds_connection(const struct head *h)
 {
-	return names_binding_scheme(h, FIELD_AUTHORIZATION) ||
-	    names_binding_scheme(h, FIELD_WWW_AUTHENTICATE);
+	const struct field *given = head_first(h, FIELD_AUTHORIZATION);
+	const struct field *asked = head_first(h, FIELD_WWW_AUTHENTICATE);
+
+	/* Most have neither. */
+	return (given != NULL && names_binding_scheme(h, given)) ||
+	    (asked != NULL && names_binding_scheme(h, asked));
 }
 
 const char *

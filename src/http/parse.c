@@ -244,13 +244,20 @@ find_id(const struct parser *p, const char *at, size_t n)
 	return id;
 }
 
-/* llhttp leaves the white space after a value in it. */
+/* llhttp leaves the white space after a value in it; seldom is there any. */
+static inline struct str
+trim_value(struct str value)
+{
+	return value.len > 0 && (uint8_t)value.at[0] > ' ' &&
+	    (uint8_t)value.at[value.len - 1] > ' ' ? value : str_trim(value);
+}
+
 static void
 index_fields(struct parser *p, struct head *h)
 {
 	for (unsigned i = 0; i < h->count; i++) {
 		struct field *f = &h->fields[i];
-		struct str value = str_trim(field_value(h, f));
+		struct str value = trim_value(field_value(h, f));
 		f->value = (uint32_t)(value.at - h->base);
 		f->value_len = (uint32_t)value.len;
 		f->id = (uint8_t)find_id(p, h->base + f->name, f->name_len);

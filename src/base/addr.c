@@ -165,14 +165,29 @@ addr_range_has(const struct addr_range *r, const struct addr *a)
 
 /* --- writing ------------------------------------------------------------ */
 
+static char *
+byte_text(char *to, unsigned byte)
+{
+	if (byte >= 100)
+		*to++ = (char)('0' + byte / 100);
+	if (byte >= 10)
+		*to++ = (char)('0' + byte / 10 % 10);
+	*to++ = (char)('0' + byte % 10);
+	return to;
+}
+
+/* For each request, where those are told: so without out_number(). */
 static void
 put_ip4(struct out *o, const uint8_t *ip)
 {
+	char text[INET_ADDRSTRLEN], *end = text;
+
 	for (int i = 0; i < 4; i++) {
 		if (i > 0)
-			out_char(o, '.');
-		out_number(o, ip[i]);
+			*end++ = '.';
+		end = byte_text(end, ip[i]);
 	}
+	out_add(o, text, (size_t)(end - text));
 }
 
 static void

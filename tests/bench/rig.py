@@ -108,13 +108,24 @@ workers = 1
 [log]
 access = off
 [listener web]
-mode = gateway
+mode = {mode}
 bind = 127.0.0.1:{port}
+"""
+MODES = {
+    "gateway": """
 upstream = origin
 [upstream origin]
 server = 127.0.0.1:{origin}
 pool_max = 256
-"""
+""",
+    "forward": """
+access = all
+pool_max = 256
+[access all]
+allow = loopback
+allow_destination = loopback
+""",
+}
 
 
 @contextlib.contextmanager
@@ -129,11 +140,13 @@ def penstock_with(folder, config, port, prefix=(), core=PROXY_CORE):
         daemon.stop()
 
 
-def penstock(folder, origin_port, prefix=()):
-    """The program as a gateway."""
+def penstock(folder, origin_port, prefix=(), mode="gateway"):
+    """The program as one of MODES."""
     port = free_port()
-    return penstock_with(
-        folder, CONFIG.format(port=port, origin=origin_port), port, prefix)
+    config = (CONFIG + MODES[mode]).format(mode=mode, port=port,
+                                           origin=origin_port)
+    return penstock_with(folder, config, port, prefix)
+
 
 
 class Answers(typing.NamedTuple):

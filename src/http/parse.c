@@ -230,7 +230,7 @@ is_name(const char *at, const char *lower, size_t n)
 	}
 }
 
-static enum field_id
+static inline enum field_id
 find_id(const struct parser *p, const char *at, size_t n)
 {
 	unsigned slot = name_slot(at, n);

@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/word.h"
+
 /* --- slices ------------------------------------------------------------- */
 
 bool
@@ -178,16 +180,27 @@ static const char hex_digits[] = "0123456789abcdef";
 
 enum { NUMBER_MAX = 20 };		/* digits of 2^64 - 1 */
 
-/* The digits of v at the end of `digits`; how many. */
+static const char digit_pairs[] =
+    "0001020304050607080910111213141516171819"
+    "2021222324252627282930313233343536373839"
+    "4041424344454647484950515253545556575859"
+    "6061626364656667686970717273747576777879"
+    "8081828384858687888990919293949596979899";
+
+/* The digits of v at the end of `digits`, with zeros to `least`; how many. */
 static unsigned
-to_digits(char digits[NUMBER_MAX], uint64_t v)
+to_digits(char digits[NUMBER_MAX], uint64_t v, unsigned least)
 {
 	unsigned n = 0;
 
-	do {
+	for (; v >= 100; v /= 100, n += 2)
+		memcpy(digits + NUMBER_MAX - n - 2, digit_pairs + v % 100 * 2,
+		    2);
+	if (v >= 10)
 		digits[NUMBER_MAX - ++n] = (char)('0' + v % 10);
-		v /= 10;
-	} while (v != 0);
+	digits[NUMBER_MAX - ++n] = (char)('0' + (v >= 10 ? v / 10 : v));
+	while (n < least)
+		digits[NUMBER_MAX - ++n] = '0';
 	return n;
 }
 
@@ -204,11 +217,9 @@ void
 out_padded(struct out *o, uint64_t value, unsigned digits)
 {
 	char text[NUMBER_MAX];
-	unsigned n = to_digits(text, value);
 
 	ASSERT(digits <= NUMBER_MAX);
-	while (n < digits)
-		text[NUMBER_MAX - ++n] = '0';
+	unsigned n = to_digits(text, value, digits);
 	out_add(o, text + NUMBER_MAX - n, n);
 }
 
@@ -228,22 +239,20 @@ out_hex(struct out *o, uint64_t value)
 void
 out_decimal(struct out *o, uint64_t value, unsigned places)
 {
-	char text[NUMBER_MAX + 1];
-	struct out number;
-	uint64_t unit = 1;
+	char text[NUMBER_MAX];
 
 	ASSERT(places <= 18);
-	for (unsigned i = 0; i < places; i++)
-		unit *= 10;
-
-	/* Built aside, so that it is added whole or not at all. */
-	out_init(&number, text, sizeof text);
-	out_number(&number, value / unit);
-	if (places > 0) {
-		out_char(&number, '.');
-		out_padded(&number, value % unit, places);
+	if (places == 0) {
+		out_number(o, value);
+		return;
 	}
-	out_str(o, out_text(&number));
+	unsigned n = to_digits(text, value, places + 1);
+	char *at = out_take(o, n + 1);
+	if (at == NULL)
+		return;
+	at = str_copy(at, str_make(text + NUMBER_MAX - n, n - places));
+	*at++ = '.';
+	memcpy(at, text + NUMBER_MAX - places, places);
 }
 
 void
@@ -302,6 +311,35 @@ is_plain(char c)
 	return c >= ' ' && c <= '~' && c != '"' && c != '\\';
 }
 
+/* How many of the eight bytes need no escape. */
+static inline unsigned
+plain_in_word(const char *p)
+{
+	uint64_t w = word_load(p);
+	uint64_t marks = word_has_control(w) | word_has_high(w) |
+	    word_has(w, '"') | word_has(w, '\\');
+
+	return marks == 0 ? 8 : word_first(marks);
+}
+
+/* How many bytes in front of s need no escape. */
+static size_t
+plain_length(struct str s)
+{
+	size_t n = 0;
+
+	while (s.len - n >= 8) {
+		unsigned plain = plain_in_word(s.at + n);
+
+		n += plain;
+		if (plain < 8)
+			return n;
+	}
+	while (n < s.len && is_plain(s.at[n]))
+		n++;
+	return n;
+}
+
 void
 out_json(struct out *o, struct str s)
 {
@@ -309,10 +347,8 @@ out_json(struct out *o, struct str s)
 
 	out_char(o, '"');
 	while (s.len > 0) {
-		size_t n = 0;
+		size_t n = plain_length(s);
 
-		while (n < s.len && is_plain(s.at[n]))
-			n++;
 		out_add(o, s.at, n);
 		s = str_skip(s, n);
 		if (s.len > 0)

@@ -7,8 +7,7 @@
  */
 #include "http/scan.h"
 
-#include <endian.h>
-
+#include "base/word.h"
 #include "http/chars.h"
 
 /* Longer than any method that is known; longer ones needn't arrive whole. */
@@ -81,44 +80,18 @@ skip_empty_lines(struct scan *s, char c)
 	return c == '\n';
 }
 
-/* A byte in each of the eight of a word. */
-#define EACH(byte)	(UINT64_C(0x0101010101010101) * (byte))
-
-/* The first of them is in the lowest bits. */
-static inline uint64_t
-eight_bytes(const char *p)
-{
-	uint64_t w;
-
-	memcpy(&w, p, sizeof w);
-	return le64toh(w);
-}
-
-/*
- * The highest bit of each byte that is below 0x20, or 0x7f.  The lowest of
- * them is true; those above may be there in vain, by borrowing.
- */
-static inline uint64_t
-control_bits(uint64_t w)
-{
-	uint64_t low = w - EACH(0x20);
-	uint64_t del = (w ^ EACH(0x7f)) - EACH(1);
-
-	return (low | del) & ~w & EACH(0x80);
-}
-
 /* To the first byte that is no text; HTAB is the one control that is. */
 static const char *
 skip_text(const char *p, const char *end)
 {
 	while (end - p >= 8) {
-		uint64_t bits = control_bits(eight_bytes(p));
+		uint64_t bits = word_has_control(word_load(p));
 
 		if (bits == 0) {
 			p += 8;
 			continue;
 		}
-		p += (unsigned)__builtin_ctzll(bits) / 8;
+		p += word_first(bits);
 		if (*p != '\t')
 			return p;
 		p++;

@@ -73,44 +73,38 @@ span(nsec_t from, nsec_t to)
 
 /* --- the line ---------------------------------------------------------- */
 
-static void
-add_key(struct out *o, struct str name)
-{
-	out_put(o, ",\"");
-	out_str(o, name);
-	out_put(o, "\":");
-}
+/* `key` is a name with all that is around it. */
 
-static void
-add_TEXT(struct out *o, struct str name, struct str value)
+static inline void
+add_TEXT(struct out *o, struct str key, struct str value)
 {
 	if (str_is_empty(value))
 		return;
-	add_key(o, name);
+	out_str(o, key);
 	out_json(o, value);
 }
 
-static void
-add_NUMBER(struct out *o, struct str name, uint64_t value)
+static inline void
+add_NUMBER(struct out *o, struct str key, uint64_t value)
 {
-	add_key(o, name);
+	out_str(o, key);
 	out_number(o, value);
 }
 
-static void
-add_SPAN(struct out *o, struct str name, nsec_t value)
+static inline void
+add_SPAN(struct out *o, struct str key, nsec_t value)
 {
 	if (value == NSEC_NEVER)
 		return;
-	add_key(o, name);
+	out_str(o, key);
 	out_decimal(o, value / 1000, 6);
 }
 
-static void
-add_FLAG(struct out *o, struct str name, bool value)
+static inline void
+add_FLAG(struct out *o, struct str key, bool value)
 {
-	add_key(o, name);
-	out_put(o, value ? "true" : "false");
+	out_str(o, key);
+	out_str(o, value ? STR("true") : STR("false"));
 }
 
 static void
@@ -123,7 +117,8 @@ build(struct out *o, const struct exchange *x)
 	out_put(o, "{\"time\":");
 	out_decimal(o, (uint64_t)wall.tv_sec * 1000000 +
 	    (uint64_t)wall.tv_nsec / 1000, 6);
-#define LOG_FIELD(name, TYPE, value, help) add_##TYPE(o, STR(#name), value);
+#define LOG_FIELD(name, TYPE, value, help) \
+	add_##TYPE(o, STR(",\"" #name "\":"), value);
 #include "proxy/log_fields.def"
 	out_char(o, '}');
 }

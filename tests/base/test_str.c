@@ -4,6 +4,8 @@
  */
 #include "harness.h"
 
+#include <stdio.h>
+
 #include "base/str.h"
 
 /* ck_assert_str_eq() for slices. */
@@ -185,6 +187,26 @@ START_TEST(text_is_built_piece_by_piece)
 }
 END_TEST
 
+/* Each number of digits, from both ends. */
+START_TEST(numbers_have_their_digits)
+{
+	uint64_t value = 1;
+	char expected[64];
+
+	for (int digits = 1; digits <= 20; digits++, value *= 10) {
+		snprintf(expected, sizeof expected, "%ju %ju %020ju",
+		    (uintmax_t)value, (uintmax_t)value - 1, (uintmax_t)value);
+		out_init(&o, mem, sizeof mem);
+		out_number(&o, value);
+		out_char(&o, ' ');
+		out_number(&o, value - 1);
+		out_char(&o, ' ');
+		out_padded(&o, value, 20);
+		ck_assert_slice_eq(out_text(&o), expected);
+	}
+}
+END_TEST
+
 START_TEST(numbers_can_be_padded_and_pointed)
 {
 	out_padded(&o, 7, 3);
@@ -200,8 +222,13 @@ START_TEST(numbers_can_be_padded_and_pointed)
 	out_decimal(&o, UINT64_MAX, 9);
 	out_char(&o, ' ');
 	out_decimal(&o, UINT64_MAX, 1);
+	out_char(&o, ' ');
+	out_decimal(&o, 90, 2);
+	out_char(&o, ' ');
+	out_decimal(&o, 0, 18);
 	ck_assert_slice_eq(out_text(&o), "007 1234 1.234 0.000000007 7 "
-	    "18446744073.709551615 1844674407370955161.5");
+	    "18446744073.709551615 1844674407370955161.5 0.90 "
+	    "0.000000000000000000");
 }
 END_TEST
 
@@ -324,6 +351,27 @@ START_TEST(a_character_does_not_go_on_after_the_slice)
 }
 END_TEST
 
+/* Wherever in a word of eight bytes it stands, and after however many. */
+START_TEST(a_byte_is_escaped_wherever_it_is)
+{
+	static const struct { char byte; const char *json; } odd[] = {
+		{ '"', "\\\"" }, { '\\', "\\\\" }, { 0x1f, "\\u001f" },
+		{ 0x7f, "\\u007f" }, { '\xff', "\\u00ff" },
+	};
+	char text[24], expected[32];
+
+	for (size_t k = 0; k < ARRAY_LEN(odd); k++) {
+		memset(text, '!', sizeof text);
+		text[_i] = odd[k].byte;
+		snprintf(expected, sizeof expected, "\"%.*s%s%.*s\"", _i, text,
+		    odd[k].json, (int)sizeof text - _i - 1, text + _i + 1);
+		out_init(&o, mem, sizeof mem);
+		out_json(&o, str_make(text, sizeof text));
+		ck_assert_slice_eq(out_text(&o), expected);
+	}
+}
+END_TEST
+
 START_TEST(a_json_string_is_whole_or_absent)
 {
 	for (size_t size = 0; size < 10; size++) {
@@ -371,6 +419,7 @@ suite(void)
 	t = tcase_create("builder");
 	tcase_add_checked_fixture(t, an_empty_builder, NULL);
 	tcase_add_test(t, text_is_built_piece_by_piece);
+	tcase_add_test(t, numbers_have_their_digits);
 	tcase_add_test(t, numbers_can_be_padded_and_pointed);
 	tcase_add_test(t, a_piece_fits_exactly_or_not_at_all);
 	tcase_add_test(t, nothing_follows_what_did_not_fit);
@@ -380,6 +429,7 @@ suite(void)
 	    (int)ARRAY_LEN(jsons));
 	tcase_add_test(t, a_nul_is_escaped_too);
 	tcase_add_test(t, a_character_does_not_go_on_after_the_slice);
+	tcase_add_loop_test(t, a_byte_is_escaped_wherever_it_is, 0, 24);
 	tcase_add_test(t, a_json_string_is_whole_or_absent);
 	tcase_add_test(t, escaped_text_is_one_line_of_ascii);
 	suite_add_tcase(s, t);

@@ -4,8 +4,8 @@
 Equal settings: no log, one worker on one core, connections to the upstream
 kept, as many of them as there are clients, and no time limit that a crowd
 could run into.  Where a program has a faster way that its manual recommends
-(HAProxy splices in tcp mode; nginx gets larger buffers, and no temporary
-files), it has that.
+(HAProxy splices what is large in tcp mode; nginx gets larger buffers, and no
+temporary files), it has that.
 """
 
 import contextlib
@@ -29,6 +29,7 @@ class Task:
     origin: int             # port of the upstream
     bulk: int = 0           # gateway: port of that for /bulk; 0 for none
     gate: int = 0           # most requests in the upstream; 0: any number
+    large: bool = False     # what comes back
 
 
 class Product:
@@ -240,8 +241,8 @@ backend origin
 backend bulk
     server bulk 127.0.0.1:{bulk_port}
 """
-    # splice-auto would decide against it here.
-    TCP = """option splice-request
+    # splice-auto would decide against it here; small messages are dearer so.
+    SPLICE = """option splice-request
     option splice-response"""
     HTTP = """option http-keep-alive
     option forwardfor
@@ -249,11 +250,13 @@ backend bulk
     timeout http-request 120s"""
 
     def config(self, task):
+        tcp = task.mode == "tcp"
+        options = "" if tcp else self.HTTP
         return self.CONFIG.format(
             # Pipes take descriptors as well.
-            connections=CONNECTIONS // (2 if task.mode == "tcp" else 1),
-            origin=task.origin, mode="tcp" if task.mode == "tcp" else "http",
-            options=self.TCP if task.mode == "tcp" else self.HTTP,
+            connections=CONNECTIONS // (2 if tcp else 1),
+            origin=task.origin, mode="tcp" if tcp else "http",
+            options=self.SPLICE if tcp and task.large else options,
             gate=f"maxconn {task.gate}" if task.gate else "",
             bulk="use_backend bulk if { path_beg /bulk }" if task.bulk
             else "", bulk_port=task.bulk or task.origin)

@@ -8,6 +8,7 @@ import re
 import statistics
 
 import products
+import rig
 
 # Of each kind of scenario: its first number, which the summary shows, then
 # the others; each with the words above it and how it is written.
@@ -183,17 +184,24 @@ def aims(results):
     return a.rows
 
 
+# --- what is written ---
+
+
+def where_it_ran(rounds):
+    return (f"{datetime.date.today()}, {machine()}; {products.described()}. "
+            f"Medians of {rounds} rounds, in which the programs took turns, "
+            "each on one core with one worker, without a log, on 127.0.0.1; "
+            "origin and clients had the other core. Ratios were taken within "
+            "each round before their median was. The relay parses nothing "
+            "and opens a connection upstream for each of its clients. "
+            "tinyproxy keeps no connections. HAProxy splices the 64 MiB in tcp "
+            "mode.")
+
+
 def markdown(results, rounds, errors):
     lines = [
         "# Benchmarks", "",
-        f"{datetime.date.today()}, {machine()}; {products.described()}.",
-        f"Medians of {rounds} rounds, in which the programs took turns, each "
-        "on one core with one worker, without a log, on 127.0.0.1; origin and "
-        "clients had the other core. Ratios were taken within each round "
-        "before their median was. The relay parses nothing and opens a "
-        "connection upstream for each of its clients. tinyproxy keeps no "
-        "connections. HAProxy splices in tcp mode. Made by "
-        "`tests/bench/run --write`.", ""]
+        where_it_ran(rounds), "Made by `tests/bench/run --write`.", ""]
     rows = aims(results)
     if rows:
         lines += ["## Aims", "", *table(["", "is", "aim", "reached"], rows),
@@ -204,3 +212,25 @@ def markdown(results, rounds, errors):
     if errors:
         lines += ["## What failed", "", *(f"- {e}" for e in errors), ""]
     return "\n".join(lines)
+
+
+def readme(results, rounds):
+    """The README's part: the chart, and the summary."""
+    picture = "![penstock beside other proxies](doc/benchmarks.svg)"
+    return "\n".join([where_it_ran(rounds), "", *summary(results), "",
+                      picture])
+
+
+def write(name, text):
+    """A file of doc/."""
+    folder = rig.TOP / "doc"
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(text)
+
+
+def write_readme(text):
+    """Put it between the README's two marks."""
+    file = rig.TOP / "README.md"
+    begin, end = "<!-- measured -->\n", "<!-- end -->\n"
+    before, rest = file.read_text().split(begin)
+    file.write_text(before + begin + text + "\n" + end + rest.split(end)[1])

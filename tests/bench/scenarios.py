@@ -79,7 +79,8 @@ def started(scenario, product, gate, folder):
         origin = stack.enter_context(rig.origin(scenario.body))
         bulk = scenario.bulk and stack.enter_context(
             rig.origin(scenario.bulk))
-        task = Task(scenario.mode, origin, bulk, gate)
+        task = Task(scenario.mode, origin, bulk, gate,
+                    large=scenario.kind == "bulk")
         running = stack.enter_context(product.start(folder, task))
         yield Turn(scenario, product, running, origin)
 

@@ -2,9 +2,10 @@
 /*
  * session.h - a client connection: from accept to close.
  *
- * A session reads heads and gives each to an exchange, one after another;
- * what the client sends ahead of its turn waits in one block, then in the
- * kernel.
+ * A session finds heads in what the client sends (reading.h) and gives each to
+ * an exchange, one after another.  It is born with a permit, passes the limits
+ * on connections, and dies in one of many ways; in between one timer and one
+ * reader serve whatever state it is in.
  *
  *	       first byte      head complete         over, keep
  *	IDLE -----------> HEAD ------------> EXCHANGE -----------> IDLE
@@ -19,12 +20,15 @@
 #define PENSTOCK_PROXY_SESSION_H
 
 #include "base/addr.h"
+#include "base/failure.h"
 #include "base/limit.h"
 #include "http/scan.h"
 #include "net/stream.h"
 
-struct exchange;
 struct door;
+struct exchange;
+struct head;
+struct timeouts;
 
 enum session_state { SS_IDLE, SS_HEAD, SS_EXCHANGE, SS_LINGER };
 
@@ -64,13 +68,31 @@ struct session {
  */
 void session_start(struct door *d, int fd, const struct addr *from);
 
-/* It is the turn of what the client has sent ahead: worker_go_on_later(). */
-void session_go_on(struct session *s);
-
 /* The worker drains: end at the next chance, or after a second's idleness. */
 void session_drain(struct session *s);
 
 /* End at once. */
 void session_stop(struct session *s);
+
+/* --- for reading.c: what comes of what was read --- */
+
+/*
+ * Give the request to an exchange: its head; or NULL and why there is none,
+ * FAIL_NONE if there needs to be none (tcp).  *s may be gone after it.
+ */
+void session_exchange(struct session *s, const struct head *head,
+    enum failure why);
+
+/* Close it now; or when the client had a chance to read what it was sent. */
+void session_close(struct session *s);
+void session_linger(struct session *s);
+
+/* Read what the client sends, unless it has ended or the stream is gone. */
+void session_watch(struct session *s);
+
+/* It may stay idle for so long; for a second at most if the worker drains. */
+void session_wait(struct session *s, nsec_t time);
+
+const struct timeouts *session_timeouts(const struct session *s);
 
 #endif

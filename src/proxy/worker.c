@@ -13,6 +13,7 @@
 #include "net/dial.h"
 #include "net/listener.h"
 #include "proxy/exchange.h"
+#include "proxy/reading.h"
 #include "proxy/session.h"
 #include "upstream/pool.h"
 
@@ -412,7 +413,7 @@ on_again(struct loop_again *a)
 	list_remove(&a->link);
 	while ((l = list_pop_first(&w->ahead)) != NULL) {
 		list_add_last(&w->open, l);
-		session_go_on(container_of(l, struct session, link));
+		reading_go_on(container_of(l, struct session, link));
 	}
 }
 

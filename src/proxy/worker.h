@@ -107,7 +107,7 @@ void worker_stop(struct worker *w);
 /* One has ended: its permit is free, and draining may be over. */
 void worker_session_over(struct worker *w);
 
-/* Call session_go_on() in the next turn, of the session with that link. */
+/* Call reading_go_on() in the next turn, of the session with that link. */
 void worker_go_on_later(struct worker *w, struct list *link);
 
 /* The date of this turn. */

@@ -93,7 +93,8 @@ adopt_sockets(struct crew *c)
 		if (set->listener == SOCKETS_OF_ADMIN)
 			continue;
 		for (unsigned j = 0; j < set->count; j++)
-			if (!worker_adopt(c->workers[next++ % c->count],
+			if (!accepting_adopt(
+			    &c->workers[next++ % c->count]->accepting,
 			    &c->opts.setup->services[set->listener],
 			    set->fds[j]))
 				return false;

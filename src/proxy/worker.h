@@ -15,26 +15,14 @@
 #include "net/loop.h"
 #include "net/resolver.h"
 #include "net/stream.h"
+#include "proxy/accepting.h"
 #include "proxy/setup.h"
 #include "proxy/shared.h"
 
 struct dial_pool;
-struct listener;
 struct parser;
 struct pool;
 struct worker;
-
-/*
- * A listening socket that this worker adopted; or once had, and sessions that
- * came in by it are still here.
- */
-struct door {
-	struct list		 link;		/* worker's doors, or closed */
-	struct worker		*worker;
-	struct service		*service;
-	struct listener		*listener;
-	int			 fd;		/* not ours */
-};
 
 struct worker {
 	unsigned		 id;
@@ -62,12 +50,7 @@ struct worker {
 	struct list		 open;		/* sessions, but for those */
 	struct list		 ahead;		/* with a request in hand */
 	struct loop_again	 again;		/* for them */
-	struct list		 doors;
-	struct list		 closed;	/* doors until the end */
-	struct gate_waiter	 permit;	/* for one more session */
-	bool			 has_permit;	/* one in hand, unused */
-	struct wheel_timer	 permit_timer;	/* gives it back */
-	nsec_t			 said_shortage;	/* when it was last said */
+	struct accepting	 accepting;
 	bool			 draining;
 	bool			 stopping;	/* whatever that cuts off */
 	struct mail		 drain_mail;	/* put by main */
@@ -88,9 +71,6 @@ struct worker_opts {
 struct worker *worker_new(const struct worker_opts *opts) MUST_USE;
 void worker_free(struct worker **w);
 
-/* Adopt a listening socket of that service; before the thread starts. */
-bool worker_adopt(struct worker *w, struct service *service, int fd) MUST_USE;
-
 /* --- from main, while it runs --- */
 
 /*
@@ -106,6 +86,9 @@ void worker_stop(struct worker *w);
 
 /* One has ended: its permit is free, and draining may be over. */
 void worker_session_over(struct worker *w);
+
+/* Draining is over if there is no session, and none will come. */
+void worker_stop_if_empty(struct worker *w);
 
 /* Call reading_go_on() in the next turn, of the session with that link. */
 void worker_go_on_later(struct worker *w, struct list *link);

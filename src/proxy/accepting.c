@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * accepting.c - how connections come to a worker; see accepting.h.
+ */
+#include "proxy/accepting.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/listener.h"
+#include "proxy/session.h"
+#include "proxy/worker.h"
+#include "upstream/pool.h"
+
+/* A permit that no connection came for is given back after this. */
+#define PERMIT_UNUSED	(10 * NSEC_PER_MSEC)
+
+/* A listening socket that this worker adopted. */
+struct adopted {
+	struct list		 link;
+	struct door		*door;
+	struct listener		*listener;
+	int			 fd;		/* not ours */
+};
+
+static gate_fn		on_permit;
+static wheel_fn		on_permit_unused;
+static void		on_drained(void *arg);
+
+/* --- making ------------------------------------------------------------ */
+
+void
+accepting_init(struct accepting *a, struct worker *w)
+{
+	const struct setup *setup = w->setup;
+
+	a->worker = w;
+	list_init(&a->sockets);
+	gate_waiter_init(&a->permit, on_permit);
+	wheel_timer_init(&a->permit_timer, on_permit_unused);
+	a->doors = xcalloc(setup->service_count, sizeof *a->doors);
+	for (unsigned i = 0; i < setup->service_count; i++)
+		a->doors[i] = (struct door){ w, &setup->services[i] };
+}
+
+static void
+shut(struct adopted *s)
+{
+	list_remove(&s->link);
+	listener_stop(&s->listener);
+	free(s);
+}
+
+void
+accepting_fini(struct accepting *a)
+{
+	while (!list_is_empty(&a->sockets))
+		shut(container_of(a->sockets.next, struct adopted, link));
+	free(a->doors);
+}
+
+/* --- permits ----------------------------------------------------------- */
+
+static bool
+may_accept(void *arg)
+{
+	struct worker *w = ((struct adopted *)arg)->door->worker;
+	struct accepting *a = &w->accepting;
+	enum failure why;
+
+	if (a->has_permit) {
+		a->has_permit = false;
+		return true;
+	}
+	if (gate_is_waiting(&a->permit))
+		return false;
+	switch (gate_take(w->shared->sessions, w->id, &a->permit,
+	    worker_now(w), &why)) {
+	case GATE_TAKEN:
+		return true;
+	case GATE_WAITS:
+		break;
+	case GATE_REFUSED:
+		/* Never a pause that nothing ends. */
+		loop_arm(w->loop, &a->permit_timer, PERMIT_UNUSED);
+		break;
+	}
+	stat_increment(&w->stats.accept_paused);
+	return false;
+}
+
+void
+accepting_give_back(struct accepting *a)
+{
+	struct worker *w = a->worker;
+
+	gate_release(w->shared->sessions, w->id, worker_now(w));
+}
+
+static void
+resume(struct accepting *a)
+{
+	LIST_FOR_EACH(l, &a->sockets)
+		listener_resume(container_of(l, struct adopted,
+		    link)->listener);
+}
+
+/*
+ * There is a permit again.  It is meant for a connection that waits in the
+ * kernel; should that have gone, others must get it.
+ */
+static void
+on_permit(struct gate_waiter *waiter, enum failure why)
+{
+	struct accepting *a = container_of(waiter, struct accepting, permit);
+
+	(void)why;			/* nobody is thrown out of this gate */
+	if (list_is_empty(&a->sockets)) {
+		accepting_give_back(a);
+		return;
+	}
+	a->has_permit = true;
+	loop_arm(a->worker->loop, &a->permit_timer, PERMIT_UNUSED);
+	resume(a);
+}
+
+static void
+on_permit_unused(struct wheel_timer *t)
+{
+	struct accepting *a = container_of(t, struct accepting, permit_timer);
+
+	if (a->has_permit) {
+		a->has_permit = false;
+		accepting_give_back(a);
+	} else
+		resume(a);
+}
+
+/* --- connections ------------------------------------------------------- */
+
+static void
+on_not_accepted(void *arg)
+{
+	accepting_give_back(&((struct adopted *)arg)->door->worker->accepting);
+}
+
+static void
+on_accepted(void *arg, int fd, const struct addr *from)
+{
+	struct adopted *s = arg;
+
+	session_start(s->door, fd, from);
+}
+
+/* Out of descriptors: said once a second, since it comes in floods. */
+static void
+on_shortage(void *arg, int err)
+{
+	struct door *d = ((struct adopted *)arg)->door;
+	struct worker *w = d->worker;
+	struct accepting *a = &w->accepting;
+
+	nsec_t now = worker_now(w);
+
+	stat_increment(&w->stats.accept_failed);
+	pool_evict(w->pool);
+	if (a->said_shortage != 0 && now - a->said_shortage < NSEC_PER_SEC)
+		return;
+	a->said_shortage = now;
+	log_say(w->shared->log, SAY_ERROR, "listener %s: can't accept: %s",
+	    d->service->conf->name_, strerror(err));
+}
+
+bool
+accepting_adopt(struct accepting *a, const struct service *service, int fd)
+{
+	struct adopted *s = xcalloc(1, sizeof *s);
+
+	s->door = &a->doors[service - a->worker->setup->services];
+	s->fd = fd;
+	s->listener = listener_start(a->worker->loop, &(struct listener_opts){
+		.fd = fd,
+		.admit = may_accept,
+		.unadmit = on_not_accepted,
+		.accepted = on_accepted,
+		.shortage = on_shortage,
+		.drained = on_drained,
+		.arg = s,
+	});
+	if (s->listener == NULL) {
+		free(s);
+		return false;
+	}
+	list_add_last(&a->sockets, &s->link);
+	return true;
+}
+
+/* --- the end ----------------------------------------------------------- */
+
+static void
+close_socket(struct adopted *s)
+{
+	struct worker *w = s->door->worker;
+	struct accepting *a = &w->accepting;
+
+	listener_close(s->fd);
+	shut(s);
+	if (!list_is_empty(&a->sockets))
+		return;
+	gate_leave(w->shared->sessions, w->id, &a->permit, worker_now(w));
+	on_permit_unused(&a->permit_timer);
+	loop_cancel(w->loop, &a->permit_timer);
+}
+
+void
+accepting_drain(struct accepting *a)
+{
+	LIST_FOR_EACH(l, &a->sockets) {
+		struct adopted *s = container_of(l, struct adopted, link);
+
+		(void)listener_refuse_new(s->fd);
+		listener_drain(s->listener);
+	}
+}
+
+static void
+on_drained(void *arg)
+{
+	struct adopted *s = arg;
+	struct worker *w = s->door->worker;
+
+	close_socket(s);
+	worker_stop_if_empty(w);
+}
+
+void
+accepting_stop(struct accepting *a)
+{
+	while (!list_is_empty(&a->sockets))
+		close_socket(container_of(a->sockets.next, struct adopted,
+		    link));
+}
+
+bool
+accepting_is_over(const struct accepting *a)
+{
+	return list_is_empty(&a->sockets);
+}

@@ -21,6 +21,7 @@
 #include "daemon/names.h"
 #include "daemon/privs.h"
 #include "daemon/sockets.h"
+#include "net/handover.h"
 #include "net/loop.h"
 #include "net/resolver.h"
 #include "proxy/setup.h"
@@ -140,6 +141,7 @@ init_shared(struct master *m)
 		/* Nobody leaves this queue: no wait is too long for it. */
 		.queue_timeout = 365 * 24 * 3600 * NSEC_PER_SEC,
 	}, s->workers + 1, shared_wake, s);
+	s->handover = handover_new(s->workers);
 }
 
 /* --- signals ----------------------------------------------------------- */
@@ -379,6 +381,7 @@ static void
 stop(struct master *m)
 {
 	crew_free(&m->crew);
+	handover_free(&m->shared.handover);
 	stop_loop(m);
 	setup_free(&m->setup);
 	log_writer_stop(&m->access_log);

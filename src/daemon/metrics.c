@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/stats.h"
+#include "net/handover.h"
 #include "proxy/setup.h"
 #include "proxy/worker.h"
 
@@ -240,7 +241,7 @@ gather_limits(struct metrics *m, const struct metrics_source *from)
 	limits_look(limits, from->now, print_refused, m);
 }
 
-/* --- loops and memory --------------------------------------------------- */
+/* --- workers, their loops and memory ------------------------------------ */
 
 static void
 label_of(char text[12], const struct worker *w)
@@ -249,8 +250,9 @@ label_of(char text[12], const struct worker *w)
 }
 
 static void
-print_busy(struct metrics *m, const char *id, const struct loop_stats *s)
+print_busy(struct metrics *m, const char *id, const struct worker *w)
 {
+	const struct loop_stats *s = loop_stats(w->loop);
 	uint64_t busy = stat_read(&s->busy), idle = stat_read(&s->idle);
 
 	metric_real(m, "loop_busy_ratio", LABELS({ "worker", id }),
@@ -258,8 +260,9 @@ print_busy(struct metrics *m, const char *id, const struct loop_stats *s)
 }
 
 static void
-print_callbacks(struct metrics *m, const char *id, const struct loop_stats *s)
+print_callbacks(struct metrics *m, const char *id, const struct worker *w)
 {
+	const struct loop_stats *s = loop_stats(w->loop);
 	const struct {
 		const char	*kind;
 		uint64_t	 count;
@@ -277,35 +280,73 @@ print_callbacks(struct metrics *m, const char *id, const struct loop_stats *s)
 }
 
 static void
-print_lag(struct metrics *m, const char *id, const struct loop_stats *s)
+print_lag(struct metrics *m, const char *id, const struct worker *w)
 {
+	const struct loop_stats *s = loop_stats(w->loop);
+
 	metric_hist(m, "loop_lag_seconds", LABELS({ "worker", id }), &s->lag);
 }
 
 static void
-print_longest(struct metrics *m, const char *id, const struct loop_stats *s)
+print_longest(struct metrics *m, const char *id, const struct worker *w)
 {
+	const struct loop_stats *s = loop_stats(w->loop);
+
 	metric_seconds(m, "loop_longest_turn_seconds",
 	    LABELS({ "worker", id }), stat_read(&s->longest));
 }
 
 static void
-print_timers(struct metrics *m, const char *id, const struct loop_stats *s)
+print_timers(struct metrics *m, const char *id, const struct worker *w)
 {
+	const struct loop_stats *s = loop_stats(w->loop);
+
 	metric_line(m, "timers", LABELS({ "worker", id }),
 	    stat_read(&s->timers_linked));
 }
 
 static void
-gather_loops(struct metrics *m, const struct metrics_source *from)
+print_buffers(struct metrics *m, const char *id, const struct worker *w)
+{
+	metric_line(m, "buffer_bytes", LABELS({ "worker", id }),
+	    stat_read(&w->blocks.used));
+}
+
+static void
+print_sessions(struct metrics *m, const char *id, const struct worker *w)
+{
+	metric_line(m, "worker_sessions", LABELS({ "worker", id }),
+	    stat_read(&w->client_totals.open));
+}
+
+static void
+print_handovers(struct metrics *m, const char *id, const struct worker *w)
+{
+	const struct handover *h = w->shared->handover;
+
+	metric_line(m, "handovers_total", LABELS({ "worker", id },
+	    { "way", "given" }), handover_given(h, w->id));
+	metric_line(m, "handovers_total", LABELS({ "worker", id },
+	    { "way", "taken" }), handover_taken(h, w->id));
+}
+
+static void
+gather_workers(struct metrics *m, const struct metrics_source *from)
 {
 	static const struct {
 		const char	*name;
 		enum metric_type type;
 		const char	*help;
 		void		(*print)(struct metrics *m, const char *id,
-				    const struct loop_stats *s);
+				    const struct worker *w);
 	} rows[] = {
+		{ "worker_sessions", METRIC_GAUGE,
+		    "Client connections that a worker has.",
+		    print_sessions },
+		{ "handovers_total", METRIC_COUNTER,
+		    "Client connections that a worker gave to one that had "
+		    "fewer, or took from one that had more.",
+		    print_handovers },
 		{ "loop_lag_seconds", METRIC_HISTOGRAM,
 		    "How late a worker's loop was.", print_lag },
 		{ "loop_busy_ratio", METRIC_GAUGE,
@@ -317,6 +358,8 @@ gather_loops(struct metrics *m, const struct metrics_source *from)
 		    "Functions called by a worker's loop.", print_callbacks },
 		{ "timers", METRIC_GAUGE,
 		    "Timers on a worker's wheels.", print_timers },
+		{ "buffer_bytes", METRIC_GAUGE,
+		    "Bytes in blocks for what waits.", print_buffers },
 	};
 	char id[12];
 
@@ -324,16 +367,8 @@ gather_loops(struct metrics *m, const struct metrics_source *from)
 		metric_head(m, rows[i].name, rows[i].type, rows[i].help);
 		for (unsigned w = 0; w < from->count; w++) {
 			label_of(id, from->workers[w]);
-			rows[i].print(m, id,
-			    loop_stats(from->workers[w]->loop));
+			rows[i].print(m, id, from->workers[w]);
 		}
-	}
-	metric_head(m, "buffer_bytes", METRIC_GAUGE,
-	    "Bytes in blocks for what waits.");
-	for (unsigned w = 0; w < from->count; w++) {
-		label_of(id, from->workers[w]);
-		metric_line(m, "buffer_bytes", LABELS({ "worker", id }),
-		    stat_read(&from->workers[w]->blocks.used));
 	}
 }
 
@@ -474,7 +509,7 @@ metrics_gather(struct metrics *m, const struct metrics_source *from)
 	    fill_servers);
 	gather_up(m, setup);
 	gather_resolvers(m, from);
-	gather_loops(m, from);
+	gather_workers(m, from);
 	gather_daemon(m, from);
 	gather_process(m, from);
 }

@@ -6,7 +6,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "net/handover.h"
 #include "net/listener.h"
 #include "proxy/session.h"
 #include "proxy/worker.h"
@@ -25,6 +27,7 @@ struct adopted {
 
 static gate_fn		on_permit;
 static wheel_fn		on_permit_unused;
+static handover_fn	on_taken;
 static void		on_drained(void *arg);
 
 /* --- making ------------------------------------------------------------ */
@@ -41,6 +44,12 @@ accepting_init(struct accepting *a, struct worker *w)
 	a->doors = xcalloc(setup->service_count, sizeof *a->doors);
 	for (unsigned i = 0; i < setup->service_count; i++)
 		a->doors[i] = (struct door){ w, &setup->services[i] };
+	handover_join(w->shared->handover, w->id, &(struct handover_opts){
+		.loop = w->loop,
+		.open = &w->client_totals.open,
+		.taken = on_taken,
+		.arg = a,
+	});
 }
 
 static void
@@ -147,9 +156,30 @@ on_not_accepted(void *arg)
 static void
 on_accepted(void *arg, int fd, const struct addr *from)
 {
-	struct adopted *s = arg;
+	struct door *d = ((struct adopted *)arg)->door;
+	struct worker *w = d->worker;
+	struct handover_item item = {
+		.door = (unsigned)(d - w->accepting.doors),
+		.fd = fd,
+		.from = *from,
+	};
 
-	session_start(s->door, fd, from);
+	if (!handover_give(w->shared->handover, w->id, &item))
+		session_start(d, fd, from);
+}
+
+/* From another worker, with the permit that it took. */
+static void
+on_taken(void *arg, const struct handover_item *item)
+{
+	struct accepting *a = arg;
+
+	if (!a->worker->stopping) {
+		session_start(&a->doors[item->door], item->fd, &item->from);
+		return;
+	}
+	close(item->fd);
+	worker_session_over(a->worker);
 }
 
 /* Out of descriptors: said once a second, since it comes in floods. */
@@ -215,6 +245,7 @@ close_socket(struct adopted *s)
 void
 accepting_drain(struct accepting *a)
 {
+	handover_close(a->worker->shared->handover, a->worker->id);
 	LIST_FOR_EACH(l, &a->sockets) {
 		struct adopted *s = container_of(l, struct adopted, link);
 
@@ -244,5 +275,8 @@ accepting_stop(struct accepting *a)
 bool
 accepting_is_over(const struct accepting *a)
 {
-	return list_is_empty(&a->sockets);
+	const struct worker *w = a->worker;
+
+	return list_is_empty(&a->sockets) &&
+	    handover_is_quiet(w->shared->handover, w->id);
 }

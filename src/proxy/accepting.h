@@ -3,8 +3,9 @@
  * accepting.h - how connections come to a worker.
  *
  * A worker adopts listening sockets.  Before each accept it takes a permit of
- * max_connections; without one its listeners pause until there is one.  The
- * permit goes with the connection, and is given back when that is over.
+ * max_connections; without one its listeners pause until there is one.  What
+ * it has accepted it may hand to a worker that has fewer (net/handover).  The
+ * permit goes with the connection, and whose session it was gives it back.
  *
  * Owner:    the worker, which embeds the struct.
  * Threads:  the worker's, except accepting_adopt(): before it runs.
@@ -20,8 +21,8 @@ struct service;
 struct worker;
 
 /*
- * A service at one worker: where sessions come in, through whichever socket.
- * There is one for each of the worker's setup.
+ * A service at one worker: where sessions come in, through whichever socket
+ * of whichever worker.  There is one for each of the worker's setup.
  */
 struct door {
 	struct worker		*worker;

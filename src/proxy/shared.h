@@ -17,6 +17,7 @@
 #include "base/limit.h"
 #include "base/log.h"
 
+struct handover;
 struct loop;
 
 struct shared {
@@ -24,6 +25,7 @@ struct shared {
 	struct loop		*loops[GATE_WORKERS];
 	const char		*name;		/* in Via and Proxy-Status */
 	struct gate		*sessions;	/* permits of max_connections */
+	struct handover		*handover;	/* of connections */
 	uint64_t		 max_sessions;
 	struct limits		*limits;
 	struct block_budget	 budget;

@@ -35,7 +35,7 @@ GAUGES = (
     "penstock_sessions", "penstock_limit_in_use", "penstock_limit_waiting",
     "penstock_buffer_bytes", "penstock_timers", "penstock_pool_connections",
     "penstock_tunnels", "penstock_flows_paused",
-    "penstock_destination_connections",
+    "penstock_destination_connections", "penstock_worker_sessions",
 )
 
 # What a sanitizer says; nothing else of ours says it.

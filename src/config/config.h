@@ -123,6 +123,7 @@ typedef enum limit_key		conf_LIMIT_KEY;
 typedef enum queue_order	conf_QUEUE_ORDER;
 typedef enum table_full		conf_TABLE_FULL;
 typedef enum balance		conf_BALANCE;
+typedef enum splice		conf_SPLICE;
 typedef enum log_format		conf_LOG_FORMAT;
 typedef enum level		conf_LEVEL;
 

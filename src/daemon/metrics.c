@@ -18,7 +18,7 @@
 
 /* --- by the tables of base/counters.def -------------------------------- */
 
-/* Bytes and pauses are counted by the streams; the rest by whoever does it. */
+/* Bytes are counted by streams and pipes; the rest by whoever does it. */
 static void
 gather_worker(struct metrics *m, const struct metrics_source *from)
 {
@@ -38,6 +38,8 @@ gather_worker(struct metrics *m, const struct metrics_source *from)
 		    stat_read(&upstream->received));
 		stat_add(&sum.upstream_sent, stat_read(&upstream->sent));
 		stat_add(&sum.paused_upstream, stat_read(&upstream->awaited));
+		stat_add(&sum.spliced, stat_read(&w->pipes.moved));
+		stat_add(&sum.pipes, stat_read(&w->pipes.taken));
 	}
 	stats_print(m, STATS_WORKER, &item, 1);
 }

@@ -271,6 +271,22 @@ body_is_done(const struct body *b)
 	return b->state == IS_DONE;
 }
 
+uint64_t
+body_plain(const struct body *b)
+{
+	return b->state == IN_LENGTH || b->state == IN_REST ? b->left : 0;
+}
+
+void
+body_pass(struct body *b, uint64_t n)
+{
+	ASSERT(n <= body_plain(b));
+	b->left -= n;
+	b->content += n;
+	if (b->left == 0)
+		b->state = IS_DONE;
+}
+
 size_t
 body_chunk_line(char out[BODY_CHUNK_LINE], uint64_t n)
 {

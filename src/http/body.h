@@ -76,6 +76,15 @@ bool body_ends_at_close(const struct body *b);
 /* Has ended: nothing more belongs to it. */
 bool body_is_done(const struct body *b);
 
+/*
+ * Bytes of content that follow and that nothing frames; of a body that lasts
+ * until the connection ends, no end of them.  0 in one that is chunked.
+ */
+uint64_t body_plain(const struct body *b);
+
+/* n of them have come, and were not looked at. */
+void body_pass(struct body *b, uint64_t n);
+
 /* The line before a chunk of n bytes, n > 0; its length. */
 enum { BODY_CHUNK_LINE = 18 };
 size_t body_chunk_line(char out[BODY_CHUNK_LINE], uint64_t n);

@@ -7,13 +7,13 @@
  * the loop's `later` list.  Whichever way, the caller's function comes last,
  * since it may free the flow.
  *
- * on_readable() is the one place that decides how bytes are moved: a way that
- * does not copy them would begin there.
+ * on_readable() is the one place that decides how bytes are moved.
  */
 #include "net/flow.h"
 
 #include <errno.h>
 
+#include "net/pipe.h"
 #include "net/stream.h"
 
 #define SHORT_RETRY	(50 * NSEC_PER_MSEC)
@@ -21,11 +21,23 @@
 /* Less is not asked of the kernel, however full the sink's queue is. */
 enum { READ_MIN = 4096 };
 
+/*
+ * So many reads in a row that got so much make a flow bulk, until one gets
+ * little.  A splice of little costs more than a copy.
+ */
+enum { BULK_AFTER = 4, BULK_LARGE = 32768, BULK_LITTLE = 16384 };
+
+/* While nothing is queued, bulk may read `high` so many times. */
+enum { BULK_HIGH = 4 };
+
 static stream_read_fn	on_readable;
 static stream_write_fn	on_writable;
 static wheel_fn		on_late;
 static mail_fn		on_later;
 static enum flow_step	take(struct flow *f, uint8_t *bytes, size_t n);
+static bool		splice_some(struct flow *f);
+static enum flow_step	pass(struct flow *f, size_t n);
+static bool		can_splice(struct flow *f);
 static void		settle(struct flow *f);
 static void		count_pause(struct flow *f);
 static void		wait_for_memory(struct flow *f);
@@ -34,7 +46,6 @@ static void		wait_for_source(struct flow *f);
 static void		wait_for_one(struct flow *f);
 static void		let_source_go(struct flow *f);
 static void		finish(struct flow *f, enum flow_end how, int err);
-static void		count_pause(struct flow *f);
 
 void
 flow_init(struct flow *f)
@@ -55,6 +66,8 @@ flow_start(struct flow *f, const struct flow_opts *opts)
 
 	f->opts = *opts;
 	f->source_over = f->fin = f->told = f->paused = f->taking = false;
+	f->drains = false;
+	f->large = 0;
 	f->err = 0;
 	f->short_since = 0;
 	f->bytes = 0;
@@ -154,13 +167,49 @@ flow_is_running(const struct flow *f)
 
 /* --- events ------------------------------------------------------------ */
 
-/* No more than what is free below `high`, except for a crumb. */
+static bool
+is_bulk(const struct flow *f)
+{
+	return f->large >= BULK_AFTER;
+}
+
+/* That much came at once. */
+static void
+note_size(struct flow *f, size_t n)
+{
+	if (n < BULK_LITTLE)
+		f->large = 0;
+	else if (n >= BULK_LARGE && !is_bulk(f))
+		f->large++;
+}
+
+static uint64_t
+opaque_bytes(struct flow *f)
+{
+	if (f->opts.bytes == NULL)
+		return UINT64_MAX;
+	return f->opts.opaque != NULL ? f->opts.opaque(f) : 0;
+}
+
+static bool
+reads_bulk(struct flow *f)
+{
+	return is_bulk(f) && stream_queued(f->opts.sink) == 0 &&
+	    (f->opts.any_size || opaque_bytes(f) >= LOOP_BULK) &&
+	    !blocks_are_short(loop_blocks(stream_loop(f->opts.sink)),
+	    BLOCK_HEAD);
+}
+
+/* No more than what is free below `high`, except for a crumb, and in bulk. */
 static size_t
-read_size(const struct flow *f)
+read_size(struct flow *f)
 {
 	size_t queued = stream_queued(f->opts.sink);
 	size_t room = queued < f->opts.high ? f->opts.high - queued : 0;
 
+	if (reads_bulk(f))
+		return MIN(MAX(room, (size_t)READ_MIN) * BULK_HIGH,
+		    (size_t)LOOP_BULK);
 	return MIN(MAX(room, (size_t)READ_MIN), (size_t)LOOP_SCRATCH);
 }
 
@@ -176,6 +225,8 @@ on_readable(void *arg)
 		return;
 	}
 	f->short_since = 0;
+	if (is_bulk(f) && splice_some(f))
+		return;
 
 	ssize_t n = stream_recv(f->opts.source, bytes, read_size(f));
 
@@ -186,6 +237,7 @@ on_readable(void *arg)
 		return;
 	}
 	f->fin = n == 0;
+	note_size(f, (size_t)n);
 	if (take(f, bytes, (size_t)n) != FLOW_GONE)
 		settle(f);
 }
@@ -206,6 +258,58 @@ take(struct flow *f, uint8_t *bytes, size_t n)
 		return step;
 	f->taking = false;
 	if (step == FLOW_LAST || (step == FLOW_MORE && n == 0))
+		let_source_go(f);
+	return step;
+}
+
+/* If it can be, it waits until what is queued has gone. */
+static bool
+can_splice(struct flow *f)
+{
+	return f->opts.splice && is_bulk(f) &&
+	    stream_can_splice(f->opts.source, f->opts.sink) &&
+	    opaque_bytes(f) >= BULK_LARGE;
+}
+
+/* False: nothing was done, and the source must be read. */
+static bool
+splice_some(struct flow *f)
+{
+	if (!can_splice(f) || stream_queued(f->opts.sink) > 0)
+		return false;
+
+	ssize_t n = stream_splice(f->opts.source, f->opts.sink,
+	    (size_t)MIN(opaque_bytes(f), (uint64_t)PIPE_BYTES));
+
+	if (n == 0) {
+		f->large = 0;
+		return false;
+	}
+	if (n < 0) {
+		finish(f, FLOW_SOURCE_FAILED, (int)-n);
+		return true;
+	}
+	note_size(f, (size_t)n);
+	if (pass(f, (size_t)n) != FLOW_GONE)
+		settle(f);
+	return true;
+}
+
+/* The same as take(), of bytes that have passed already. */
+static enum flow_step
+pass(struct flow *f, size_t n)
+{
+	enum flow_step step = FLOW_MORE;
+
+	f->bytes += n;
+	f->taking = true;
+	if (f->opts.passed != NULL)
+		step = f->opts.passed(f, n);
+	if (step == FLOW_GONE)
+		return step;
+	f->taking = false;
+	f->err = -stream_write_error(f->opts.sink);
+	if (step == FLOW_LAST)
 		let_source_go(f);
 	return step;
 }
@@ -277,7 +381,8 @@ on_writable(struct stream_writer *w, int err)
 		finish(f, FLOW_SINK_FAILED, err);
 	else if (f->told && is_drained(f))
 		finish(f, FLOW_DRAINED, 0);
-	else if (!f->source_over && f->waits == FLOW_WAITS_SINK)
+	else if (!f->source_over && f->waits == FLOW_WAITS_SINK &&
+	    (!f->drains || stream_queued(f->opts.sink) == 0))
 		wait_for_source(f);
 }
 
@@ -383,7 +488,10 @@ wait_for_memory(struct flow *f)
 static void
 wait_for_one(struct flow *f)
 {
-	if (stream_queued(f->opts.sink) >= f->opts.high)
+	size_t queued = stream_queued(f->opts.sink);
+
+	f->drains = queued > 0 && can_splice(f);
+	if (f->drains || queued >= f->opts.high)
 		wait_for_sink(f);
 	else
 		wait_for_source(f);

@@ -9,6 +9,12 @@
  *	source -----> sink  ------------------------->  source is paused
  *	      <----- <= low ----------------------------
  *
+ * After some large reads in a row it is bulk: more is read at once, four times
+ * `high` while nothing is queued; and where the bytes go on as they are, and
+ * `splice` allows it, they go through a pipe (pipe.h) and nobody sees them.
+ * Then the source is paused until the pipe is empty, whatever the marks are.
+ * When little comes, it is as before.
+ *
  * What is done with the bytes is the `bytes` function's: it sends what it
  * makes of them to the sink.  Without one they go as they are.
  *
@@ -60,6 +66,15 @@ typedef enum flow_step flow_bytes_fn(struct flow *f, uint8_t *bytes,
     size_t n);
 
 /*
+ * How many of the next bytes from the source would go to the sink as they are,
+ * no others before, between or instead of them; 0: they must be seen.
+ */
+typedef uint64_t flow_opaque_fn(struct flow *f);
+
+/* n of them have gone, or are in the pipe; instead of the `bytes` function. */
+typedef enum flow_step flow_passed_fn(struct flow *f, size_t n);
+
+/*
  * The source has said its last byte; the sink may still be behind.  The flow
  * has let go of the source: somebody else may read it.
  */
@@ -76,7 +91,11 @@ struct flow_opts {
 	nsec_t			 sink_timeout;
 	enum block_use		 use;
 	bool			 carry_end;	/* FIN goes on to sink */
+	bool			 splice;	/* if it pays */
+	bool			 any_size;	/* `bytes` takes LOOP_BULK */
 	flow_bytes_fn		*bytes;		/* or NULL */
+	flow_opaque_fn		*opaque;	/* or NULL: none */
+	flow_passed_fn		*passed;	/* with it */
 	flow_source_done_fn	*source_done;	/* or NULL */
 	flow_ended_fn		*ended;
 };
@@ -98,7 +117,9 @@ struct flow {
 	bool			 fin;		/* it ended with FIN */
 	bool			 told;		/* source_done was called */
 	bool			 paused;	/* counted as such */
-	bool			 taking;	/* in the `bytes` function */
+	bool			 taking;	/* in `bytes` or `passed` */
+	bool			 drains;	/* read when all has gone */
+	uint8_t			 large;		/* such reads in a row */
 	int			 err;		/* of the sink */
 	nsec_t			 short_since;	/* of memory; 0: it isn't */
 	uint64_t		 bytes;		/* read from the source */

@@ -107,7 +107,7 @@ loop_new(void)
 	loop->planned = NSEC_NEVER;
 	loop->wheels = wheels_new(loop->now);
 	loop->timer_due = NSEC_NEVER;
-	loop->scratch = xcalloc(2, LOOP_SCRATCH);
+	loop->scratch = xcalloc(1, LOOP_BULK + LOOP_SCRATCH);
 	loop->later_end = &loop->later;
 	list_init(&loop->again);
 	mailbox_init(&loop->box);
@@ -199,7 +199,7 @@ loop_scratch(struct loop *loop)
 uint8_t *
 loop_scratch_out(struct loop *loop)
 {
-	return loop->scratch + LOOP_SCRATCH;
+	return loop->scratch + LOOP_BULK;
 }
 
 void

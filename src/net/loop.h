@@ -99,7 +99,11 @@ struct loop_stats {
 	_Atomic uint64_t	 timers_linked;	/* as of the last turn */
 };
 
-enum { LOOP_SCRATCH = 64 * 1024, LOOP_CALLS = 10000 };
+enum {
+	LOOP_SCRATCH = 64 * 1024,
+	LOOP_BULK = 256 * 1024,
+	LOOP_CALLS = 10000,
+};
 
 /* NULL if the kernel gives no descriptor for it. */
 struct loop *loop_new(void) MUST_USE;
@@ -119,9 +123,10 @@ struct timespec loop_wall(const struct loop *loop);
 void loop_now_update(struct loop *loop);
 
 /*
- * LOOP_SCRATCH bytes for what is read, valid until the callback returns; and
- * as many again for what is built.  Whoever is called runs alone, so there
- * is never more than one user.
+ * LOOP_BULK bytes for what is read, valid until the callback returns; and
+ * LOOP_SCRATCH for what is built.  More than LOOP_SCRATCH is read only where
+ * much comes: what is beyond that isn't in the cache.  Whoever is called runs
+ * alone, so there is never more than one user.
  */
 uint8_t *loop_scratch(struct loop *loop);
 uint8_t *loop_scratch_out(struct loop *loop);

@@ -17,6 +17,7 @@
 
 #include "base/addr.h"
 #include "base/slab.h"
+#include "net/pipe.h"
 #include "net/sock.h"
 
 /* Pieces in one write of the queue. */
@@ -25,12 +26,18 @@ enum { FLUSH_PIECES = 16 };
 /* No errno is larger: see MAX_ERRNO in the kernel. */
 enum { ERR_MASK = 4095 };
 
+/* What waits: first that in the pipe, if there is one, then the blocks. */
+struct queue {
+	struct buf		 buf;
+	struct pipe		*pipe;
+};
+
 struct stream {
 	struct watch		 watch;
 	stream_read_fn		*reader;
 	void			*reader_arg;
 	struct stream_writer	*writer;
-	struct buf		*queue;		/* NULL: empty */
+	struct queue		*queue;		/* NULL: empty */
 	uint32_t		 low;
 	unsigned		 read_err : 12;	/* positive errno */
 	unsigned		 write_err : 12;
@@ -38,6 +45,7 @@ struct stream {
 	bool			 eof : 1;	/* their FIN was received */
 	bool			 filled : 1;	/* by the last read: there may
 						   be more */
+	bool			 unspliced : 1;	/* it can't be */
 	bool			 ending : 1;	/* our FIN is wanted */
 	bool			 ended : 1;	/* and sent */
 };
@@ -51,6 +59,7 @@ struct stream_pool {
 	struct stream		*current;	/* being called, if alive */
 	struct slab		 slab;
 	struct slab		 queues;	/* of streams that have one */
+	struct pipes		*pipes;		/* or NULL */
 };
 
 static watch_fn	on_ready;
@@ -59,7 +68,9 @@ static ssize_t	give(struct stream *s, const struct iovec *iov, int n);
 static void	write_failed(struct stream *s, int err);
 static bool	enqueue(struct stream *s, const struct iovec *iov, int n,
 		    size_t given, enum block_use use);
+static bool	make_queue(struct stream *s);
 static void	drop_queue(struct stream *s);
+static int	flush_pipe(struct stream *s);
 
 /* --- life -------------------------------------------------------------- */
 
@@ -71,7 +82,7 @@ stream_pool_new(struct loop *loop, size_t max, struct stream_totals *totals)
 	p->kind = (struct watch_kind){ loop, on_ready };
 	p->totals = totals;
 	slab_init(&p->slab, sizeof(struct stream), max);
-	slab_init(&p->queues, sizeof(struct buf), max);
+	slab_init(&p->queues, sizeof(struct queue), max);
 	return p;
 }
 
@@ -84,6 +95,12 @@ stream_pool_free(struct stream_pool **p)
 	slab_fini(&(*p)->slab);
 	free(*p);
 	*p = NULL;
+}
+
+void
+stream_pool_set_pipes(struct stream_pool *p, struct pipes *pipes)
+{
+	p->pipes = pipes;
 }
 
 static struct stream_pool *
@@ -345,29 +362,48 @@ stream_send(struct stream *s, const struct iovec *iov, int n,
 }
 
 static bool
-enqueue(struct stream *s, const struct iovec *iov, int n, size_t given,
-    enum block_use use)
+make_queue(struct stream *s)
 {
 	struct stream_pool *p = pool_of(s);
 
-	if (s->queue == NULL) {
-		s->queue = slab_take(&p->queues);
-		if (s->queue == NULL)
-			return false;
-		buf_init(s->queue, loop_blocks(p->kind.loop));
-	}
-	/* An empty one, after a failure, is dropped by write_failed(). */
-	return buf_append(s->queue, iov, n, given, use);
+	if (s->queue != NULL)
+		return true;
+	s->queue = slab_take(&p->queues);
+	if (s->queue == NULL)
+		return false;
+	buf_init(&s->queue->buf, loop_blocks(p->kind.loop));
+	s->queue->pipe = NULL;
+	return true;
+}
+
+/* An empty queue, after a failure, is dropped by write_failed(). */
+static bool
+enqueue(struct stream *s, const struct iovec *iov, int n, size_t given,
+    enum block_use use)
+{
+	return make_queue(s) && buf_append(&s->queue->buf, iov, n, given, use);
 }
 
 static void
 drop_queue(struct stream *s)
 {
+	struct stream_pool *p = pool_of(s);
+
 	if (s->queue == NULL)
 		return;
-	buf_clear(s->queue);
-	slab_give(&pool_of(s)->queues, s->queue);
+	buf_clear(&s->queue->buf);
+	pipes_give(p->pipes, &s->queue->pipe);
+	slab_give(&p->queues, s->queue);
 	s->queue = NULL;
+}
+
+/* The kernel took that much. */
+static void
+count_given(struct stream *s, size_t given)
+{
+	if (s->writer != NULL)
+		s->writer->sent_at = loop_now(pool_of(s)->kind.loop);
+	count(&pool_of(s)->totals->sent, given);
 }
 
 /* The bytes that the kernel took, which may be none; or -errno. */
@@ -389,26 +425,38 @@ give(struct stream *s, const struct iovec *iov, int n)
 
 	if (given == -1)
 		return errno == EAGAIN ? 0 : -errno;
-	if (s->writer != NULL)
-		s->writer->sent_at = loop_now(pool_of(s)->kind.loop);
-	count(&pool_of(s)->totals->sent, (uint64_t)given);
+	count_given(s, (size_t)given);
 	return given;
 }
 
-/* Write from the queue once; 0 or a positive errno. */
+/* Write from the blocks once; 0 or a negative errno. */
+static int
+flush_blocks(struct stream *s)
+{
+	struct iovec iov[FLUSH_PIECES];
+	int n = buf_peek(&s->queue->buf, iov, FLUSH_PIECES);
+	ssize_t given = n > 0 ? give(s, iov, n) : 0;
+
+	if (given < 0)
+		return (int)given;
+	buf_consume(&s->queue->buf, (size_t)given);
+	return 0;
+}
+
+/* Write what is queued; 0 or a positive errno. */
 static int
 flush(struct stream *s)
 {
-	struct iovec iov[FLUSH_PIECES];
-	int n = s->queue != NULL ? buf_peek(s->queue, iov, FLUSH_PIECES) : 0;
-	ssize_t given = n > 0 ? give(s, iov, n) : 0;
+	int err = 0;
 
-	if (given < 0) {
-		write_failed(s, (int)-given);
-		return (int)-given;
+	if (s->queue != NULL && s->queue->pipe != NULL)
+		err = flush_pipe(s);
+	if (err == 0 && s->queue != NULL && s->queue->pipe == NULL)
+		err = flush_blocks(s);
+	if (err != 0) {
+		write_failed(s, -err);
+		return -err;
 	}
-	if (n > 0)
-		buf_consume(s->queue, (size_t)given);
 	if (stream_queued(s) > 0)
 		return 0;
 	drop_queue(s);
@@ -436,7 +484,10 @@ stream_set_awaited(struct stream *s, bool awaited)
 size_t
 stream_queued(const struct stream *s)
 {
-	return s->queue != NULL ? s->queue->length : 0;
+	const struct queue *q = s->queue;
+
+	return q == NULL ? 0 :
+	    q->buf.length + (q->pipe != NULL ? q->pipe->held : 0);
 }
 
 void
@@ -460,6 +511,68 @@ int
 stream_write_error(const struct stream *s)
 {
 	return -(int)s->write_err;
+}
+
+/* --- splicing ---------------------------------------------------------- */
+
+bool
+stream_can_splice(const struct stream *from, const struct stream *to)
+{
+	const struct pipes *pipes = pool_of(to)->pipes;
+	bool has = to->queue != NULL && to->queue->pipe != NULL;
+
+	return pipes != NULL && (has || pipes_are_left(pipes)) &&
+	    !from->unspliced && !to->unspliced && to->write_err == 0;
+}
+
+/* Write from the pipe; 0 or -errno. */
+static int
+flush_pipe(struct stream *s)
+{
+	struct stream_pool *p = pool_of(s);
+	struct queue *q = s->queue;
+	ssize_t given = pipes_drain(p->pipes, &q->pipe, watch_fd(&s->watch));
+
+	if (given > 0)
+		count_given(s, (size_t)given);
+	if (given != -EINVAL && given != -ENOSYS)
+		return given < 0 ? (int)given : 0;
+	s->unspliced = true;
+	return pipes_unload(p->pipes, &q->pipe, &q->buf,
+	    loop_scratch(p->kind.loop), LOOP_SCRATCH);
+}
+
+/* Fill a pipe from the one, as the queue of the other; the bytes, or -errno. */
+static ssize_t
+fill_pipe(struct stream *from, struct stream *to, size_t size)
+{
+	ssize_t n = pipes_fill(pool_of(to)->pipes, &to->queue->pipe,
+	    watch_fd(&from->watch), size);
+
+	if (n > 0) {
+		from->filled = (size_t)n == size;
+		count(&pool_of(from)->totals->received, (uint64_t)n);
+		return n;
+	}
+	drop_queue(to);
+	if (n != -EINVAL && n != -ENOSYS)
+		return n < 0 ? read_failed(from, (int)-n) : 0;
+	from->unspliced = true;
+	return 0;
+}
+
+ssize_t
+stream_splice(struct stream *from, struct stream *to, size_t size)
+{
+	ssize_t n;
+
+	ASSERT(to->queue == NULL && to->write_err == 0 && !to->ending);
+	if (from->read_err != 0 || !make_queue(to))
+		return -(ssize_t)from->read_err;
+	n = fill_pipe(from, to, size);
+	if (n > 0 && flush(to) == 0 && to->queue != NULL)
+		want(to, WATCH_WRITE);
+	return n;
 }
 
 /* --- facts ------------------------------------------------------------- */

@@ -16,6 +16,10 @@
  * queue has fallen to `low` (and when writing failed).  Who writes looks at
  * stream_queued() and stops at its high watermark.
  *
+ * Bytes that nobody looks at can go from one stream to another inside the
+ * kernel: stream_splice().  What the other doesn't take at once is queued too,
+ * but in a pipe.
+ *
  * Reader and writer are set apart since in a tunnel they are two flows.
  *
  * Owner:    stream_new() gives a handle to the caller, who ends it with
@@ -37,6 +41,7 @@
 #include "base/buf.h"
 #include "net/loop.h"
 
+struct pipes;
 struct stream;
 struct stream_writer;
 
@@ -73,6 +78,9 @@ struct stream_pool;
 struct stream_pool *stream_pool_new(struct loop *loop, size_t max,
     struct stream_totals *totals);
 void stream_pool_free(struct stream_pool **p);
+
+/* What stream_splice() to its streams uses; the caller's.  Without: nothing. */
+void stream_pool_set_pipes(struct stream_pool *p, struct pipes *pipes);
 
 /*
  * A stream over a connected, non-blocking socket, which it owns from now on.
@@ -116,12 +124,27 @@ int stream_send(struct stream *s, const struct iovec *iov, int n,
     enum block_use use) MUST_USE;
 
 /*
+ * Could stream_splice() move something, once nothing is queued in `to`?  Not
+ * if one of the two has been found unable, nor when no pipe is left.
+ */
+bool stream_can_splice(const struct stream *from, const struct stream *to);
+
+/*
+ * Instead of stream_recv() and stream_send(), while that is so and nothing is
+ * queued: move up to `size` bytes; how many is returned.  0: none, for whatever
+ * reason, and stream_recv() will tell.  Or the negative errno of reading;
+ * stream_write_error(to) has that of writing.
+ */
+ssize_t stream_splice(struct stream *from, struct stream *to, size_t size)
+    MUST_USE;
+
+/*
  * Count that a source isn't read because this stream is slow to take bytes;
  * or no more.  Who says the one says the other before the stream closes.
  */
 void stream_set_awaited(struct stream *s, bool awaited);
 
-/* Bytes queued in it. */
+/* Bytes queued in it, in blocks or in a pipe. */
 size_t stream_queued(const struct stream *s);
 
 /* Send FIN once the queue is empty; nothing may be sent after. */

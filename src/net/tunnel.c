@@ -14,6 +14,9 @@
 
 static flow_bytes_fn		on_bytes_up;
 static flow_bytes_fn		on_bytes_down;
+static flow_opaque_fn		all_is_opaque;
+static flow_passed_fn		on_passed_up;
+static flow_passed_fn		on_passed_down;
 static flow_source_done_fn	on_half_up;
 static flow_source_done_fn	on_half_down;
 static flow_ended_fn		on_up_ended;
@@ -31,7 +34,11 @@ tunnel_start(struct tunnel *t, const struct tunnel_opts *opts)
 		.low = opts->low,
 		.use = BLOCK_BODY,
 		.carry_end = true,
+		.splice = opts->splice,
+		.any_size = true,
 		.bytes = on_bytes_up,
+		.opaque = all_is_opaque,
+		.passed = on_passed_up,
 		.source_done = on_half_up,
 		.ended = on_up_ended,
 	};
@@ -53,6 +60,7 @@ tunnel_start(struct tunnel *t, const struct tunnel_opts *opts)
 	flow.source = opts->upstream;
 	flow.sink = opts->client;
 	flow.bytes = on_bytes_down;
+	flow.passed = on_passed_down;
 	flow.source_done = on_half_down;
 	flow.ended = on_down_ended;
 	flow_start(&t->down, &flow);
@@ -119,6 +127,34 @@ static enum flow_step
 on_bytes_down(struct flow *f, uint8_t *bytes, size_t n)
 {
 	return pass(container_of(f, struct tunnel, down), f, bytes, n);
+}
+
+static uint64_t
+all_is_opaque(struct flow *f)
+{
+	(void)f;
+	return UINT64_MAX;
+}
+
+static enum flow_step
+passed(struct tunnel *t)
+{
+	loop_arm(stream_loop(t->client), &t->timer, limit_of(t));
+	return FLOW_MORE;
+}
+
+static enum flow_step
+on_passed_up(struct flow *f, size_t n)
+{
+	(void)n;
+	return passed(container_of(f, struct tunnel, up));
+}
+
+static enum flow_step
+on_passed_down(struct flow *f, size_t n)
+{
+	(void)n;
+	return passed(container_of(f, struct tunnel, down));
 }
 
 /* --- ends -------------------------------------------------------------- */

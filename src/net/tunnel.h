@@ -36,6 +36,7 @@ struct tunnel_opts {
 	size_t		 low;
 	nsec_t		 idle;		/* without a byte either way */
 	nsec_t		 half_closed;	/* the same, after one side ended */
+	bool		 splice;	/* see flow.h */
 	tunnel_ended_fn	*ended;
 };
 

@@ -22,6 +22,8 @@ enum { GROWTH = 2048 };
 
 static stream_write_fn		on_start_sent;
 static flow_bytes_fn		on_request_bytes;
+static flow_opaque_fn		request_opaque;
+static flow_passed_fn		on_request_passed;
 static flow_source_done_fn	on_request_read;
 static flow_ended_fn		on_request_ended;
 
@@ -237,6 +239,26 @@ on_request_bytes(struct flow *f, uint8_t *bytes, size_t n)
 	return FLOW_LAST;
 }
 
+/* What may have to be sent again is kept, and so must be seen. */
+static uint64_t
+request_opaque(struct flow *f)
+{
+	struct exchange *x = container_of(f, struct exchange, up);
+
+	return x->head_sent && !x->expects && !x->keeps ?
+	    body_plain(&x->body) : 0;
+}
+
+static enum flow_step
+on_request_passed(struct flow *f, size_t n)
+{
+	struct exchange *x = container_of(f, struct exchange, up);
+
+	x->bytes_in += n;
+	body_pass(&x->body, n);
+	return body_is_done(&x->body) ? FLOW_LAST : FLOW_MORE;
+}
+
 static void
 on_request_read(struct flow *f)
 {
@@ -295,6 +317,7 @@ flow_opts(const struct exchange *x)
 		.high = x->service->conf->high_watermark,
 		.low = x->service->conf->low_watermark,
 		.use = x->pass_count > 0 ? BLOCK_PERMIT : BLOCK_BODY,
+		.splice = x->service->conf->splice == SPLICE_AUTO,
 	};
 }
 
@@ -309,7 +332,10 @@ start_down(struct exchange *x)
 	opts.source_timeout = x->expects || !has_body(x) ?
 	    relay_time(x, FW_RESPONSE_FIRST) : 0;
 	opts.sink_timeout = relay_time(x, FW_RESPONSE_SINK);
+	opts.any_size = true;
 	opts.bytes = respond_on_bytes;
+	opts.opaque = respond_opaque;
+	opts.passed = respond_on_passed;
 	opts.source_done = respond_on_source_done;
 	opts.ended = respond_on_ended;
 	flow_start(&x->down, &opts);
@@ -326,6 +352,8 @@ start_up(struct exchange *x)
 	    relay_time(x, FW_REQUEST_SOURCE);
 	opts.sink_timeout = relay_time(x, FW_REQUEST_SINK);
 	opts.bytes = on_request_bytes;
+	opts.opaque = request_opaque;
+	opts.passed = on_request_passed;
 	opts.source_done = on_request_read;
 	opts.ended = on_request_ended;
 	flow_start(&x->up, &opts);

@@ -43,6 +43,10 @@ void relay_expect_body(struct exchange *x);
 /* Bytes of the response have come (or its end, n == 0). */
 flow_bytes_fn		respond_on_bytes;
 
+/* Of its body, what may go on unseen; and that some has. */
+flow_opaque_fn		respond_opaque;
+flow_passed_fn		respond_on_passed;
+
 /* The upstream's half has ended: everything there is given back. */
 flow_source_done_fn	respond_on_source_done;
 flow_ended_fn		respond_on_ended;

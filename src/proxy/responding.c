@@ -504,6 +504,25 @@ respond_on_bytes(struct flow *f, uint8_t *bytes, size_t n)
 	    read_heads(x, bytes, n);
 }
 
+uint64_t
+respond_opaque(struct flow *f)
+{
+	struct exchange *x = container_of(f, struct exchange, down);
+
+	return x->begun && x->sent_framing.kind != FRAMING_CHUNKED ?
+	    body_plain(&x->response_body) : 0;
+}
+
+enum flow_step
+respond_on_passed(struct flow *f, size_t n)
+{
+	struct exchange *x = container_of(f, struct exchange, down);
+
+	x->bytes_out += n;
+	body_pass(&x->response_body, n);
+	return body_is_done(&x->response_body) ? FLOW_LAST : FLOW_MORE;
+}
+
 /*
  * The client may be slow, but the server is free: its stream and permits go
  * back now.  This is the only place from where a connection is used again.

@@ -22,6 +22,9 @@ static_assert(sizeof(struct session) <= 144, "struct session has grown");
 /* A dial leaves at least this many descriptors: see worker_spare_.... */
 enum { SPARE_DESCRIPTORS = 64 };
 
+/* A pipe for so many descriptors; it takes two. */
+enum { PIPE_SHARE = 128 };
+
 static mail_fn		on_drain, on_stop;
 static wheel_fn		on_drain_over;
 static void		on_again(struct loop_again *a);
@@ -69,6 +72,11 @@ init_members(struct worker *w, const struct worker_opts *opts)
 	    &w->client_totals);
 	w->upstream_streams = stream_pool_new(w->loop, shared->descriptors,
 	    &w->upstream_totals);
+	/* They are descriptors too: hardly any where those are scarce. */
+	pipes_init(&w->pipes, (unsigned)MIN(PIPES, shared->descriptors /
+	    PIPE_SHARE) / shared->workers);
+	stream_pool_set_pipes(w->streams, &w->pipes);
+	stream_pool_set_pipes(w->upstream_streams, &w->pipes);
 	w->dials = dial_pool_new(w->loop, w->upstream_streams,
 	    shared->descriptors);
 	w->pool = pool_new(w->loop, shared->descriptors, &w->stats);
@@ -117,6 +125,7 @@ worker_free(struct worker **worker)
 	dial_pool_free(&w->dials);
 	stream_pool_free(&w->upstream_streams);
 	stream_pool_free(&w->streams);
+	pipes_fini(&w->pipes);
 	resolver_free(&w->resolver);
 	parser_free(&w->parser);
 	slab_fini(&w->exchanges);

@@ -13,6 +13,7 @@
 #include "base/slab.h"
 #include "http/date.h"
 #include "net/loop.h"
+#include "net/pipe.h"
 #include "net/resolver.h"
 #include "net/stream.h"
 #include "proxy/accepting.h"
@@ -34,6 +35,7 @@ struct worker {
 	struct stream_totals	 client_totals;		/* read by any */
 	struct stream_pool	*upstream_streams;
 	struct stream_totals	 upstream_totals;	/* read by any */
+	struct pipes		 pipes;			/* figures: any */
 	struct dial_pool	*dials;
 	struct pool		*pool;
 	struct resolver		*resolver;

@@ -382,7 +382,7 @@ START_TEST(a_dump_of_all_kinds_of_values_is_read_as_the_same)
 	    "[listener f]\nmode = forward\nbind = :1 unix:/a\naccess = a\n"
 	    "[listener g]\nmode = gateway\nbind = [::1]:2\ntrusted = ::/0\n"
 	    "timeout_total = 90s\nhigh_watermark = 5000\n"
-	    "low_watermark = 0\n"
+	    "low_watermark = 0\nsplice = off\n"
 	    "[route r]\nlistener = g\nupstream = u\nhost = * *.a [::1]\n"
 	    "path = / /a%20b\nhost_header = [::1]:80\nlimits = l m\n"
 	    "[limit l]\nrate = 120/m\nburst = 3\n"

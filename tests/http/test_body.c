@@ -284,6 +284,35 @@ refused_at_the_end(struct str text)
 }
 
 /* Row 115. */
+START_TEST(content_that_nothing_frames_may_pass_unseen)
+{
+	struct body b;
+
+	body_init(&b, &(struct framing){
+	    .kind = FRAMING_LENGTH, .length = 100 });
+	ck_assert_uint_eq(body_plain(&b), 100);
+	body_pass(&b, 40);
+	ck_assert_uint_eq(body_plain(&b), 60);
+	ck_assert_uint_eq(b.content, 40);
+	ck_assert(!body_is_done(&b));
+	body_pass(&b, 60);
+	ck_assert_uint_eq(body_plain(&b), 0);
+	ck_assert(body_is_done(&b));
+
+	body_init(&b, &(struct framing){ .kind = FRAMING_CLOSE });
+	body_pass(&b, 40);
+	ck_assert_uint_gt(body_plain(&b), UINT32_MAX);
+	ck_assert(body_ends_at_close(&b));
+
+	body_init(&b, &(struct framing){ .kind = FRAMING_CHUNKED });
+	ck_assert_uint_eq(body_plain(&b), 0);
+	struct body_content c;
+	ck_assert_int_eq(body_decode(&b, (uint8_t[]){ "5\r\nabc" }, 6, &c),
+	    BODY_MORE);
+	ck_assert_uint_eq(body_plain(&b), 0);
+}
+END_TEST
+
 START_TEST(extensions_are_bounded)
 {
 	static char text[ROOM];
@@ -447,6 +476,7 @@ main(void)
 	tcase_add_test(t, a_length_is_counted_to_the_byte);
 	tcase_add_test(t, a_body_without_bytes_is_done_at_once);
 	tcase_add_test(t, a_body_may_last_until_the_connection_ends);
+	tcase_add_test(t, content_that_nothing_frames_may_pass_unseen);
 	tcase_add_test(t, extensions_are_bounded);
 	tcase_add_test(t, trailers_are_bounded);
 	tcase_add_test(t, trailers_are_given_as_they_came);

@@ -19,6 +19,7 @@
 
 #include "base/block.h"
 #include "net/loop.h"
+#include "net/pipe.h"
 #include "net/stream.h"
 
 enum { RIG_STREAMS = 64 };
@@ -33,6 +34,7 @@ struct rig {
 	struct blocks		 blocks;
 	struct stream_totals	 totals;
 	struct stream_pool	*streams;
+	struct pipes		 pipes;	/* for rig_give_pipes() */
 	struct wheel_timer	 guard;
 	struct loop_again	 again;
 	rig_fn			*until;
@@ -68,9 +70,18 @@ rig_open(struct rig *r, uint64_t budget)
 	blocks_init(&r->blocks, &r->budget);
 	loop_set_blocks(r->loop, &r->blocks);
 	r->streams = stream_pool_new(r->loop, RIG_STREAMS, &r->totals);
+	pipes_init(&r->pipes, 0);
 	wheel_timer_init(&r->guard, rig_on_guard);
 	list_init(&r->again.link);
 	r->again.fn = rig_on_turn;
+}
+
+/* Without, nothing is spliced. */
+static inline void
+rig_give_pipes(struct rig *r, unsigned max)
+{
+	pipes_init(&r->pipes, max);
+	stream_pool_set_pipes(r->streams, &r->pipes);
 }
 
 static inline void
@@ -125,7 +136,9 @@ rig_close(struct rig *r)
 {
 	ck_assert_uint_eq(atomic_load(&r->budget.used), 0);
 	ck_assert_uint_eq(atomic_load(&r->totals.open), 0);
+	ck_assert_uint_eq(atomic_load(&r->pipes.taken), 0);
 	stream_pool_free(&r->streams);
+	pipes_fini(&r->pipes);
 	blocks_fini(&r->blocks);
 	loop_free(&r->loop);
 }

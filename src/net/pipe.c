@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pipe.c - a bounded set of pipes; see pipe.h.
+ *
+ * A pipe is filled only when it is empty: the kernel's EAGAIN says that the
+ * socket has nothing or that the pipe is full, and doesn't say which.
+ *
+ * Without SPLICE_F_MORE, which holds the last bytes back for 200 ms.
+ */
+#include "net/pipe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+void
+pipes_init(struct pipes *p, unsigned max)
+{
+	*p = (struct pipes){ .free = NULL };
+	for (unsigned i = 0; i < MIN(max, (unsigned)PIPES); i++) {
+		p->all[i] = (struct pipe){ -1, -1, 0, p->free };
+		p->free = &p->all[i];
+	}
+}
+
+static void
+pipe_close(struct pipe *pipe)
+{
+	close(pipe->in);
+	close(pipe->out);
+	pipe->in = pipe->out = -1;
+	pipe->held = 0;
+}
+
+void
+pipes_fini(struct pipes *p)
+{
+	ASSERT(p->taken == 0);
+	for (struct pipe *pipe = p->free; pipe != NULL; pipe = pipe->next)
+		if (pipe->in != -1)
+			pipe_close(pipe);
+	p->free = NULL;
+}
+
+/* A small one, which is what a user with many pipes gets, doesn't pay. */
+static bool
+pipe_open(struct pipe *pipe)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == -1)
+		return false;
+	pipe->out = ends[0];
+	pipe->in = ends[1];
+	if (fcntl(pipe->in, F_SETPIPE_SZ, PIPE_BYTES) >= PIPE_BYTES)
+		return true;
+	pipe_close(pipe);
+	return false;
+}
+
+static void
+count(_Atomic uint64_t *figure, uint64_t n)
+{
+	atomic_store_explicit(figure, n +
+	    atomic_load_explicit(figure, memory_order_relaxed),
+	    memory_order_relaxed);
+}
+
+static struct pipe *
+take(struct pipes *p)
+{
+	struct pipe *pipe = p->free;
+
+	if (pipe == NULL || (pipe->in == -1 && !pipe_open(pipe)))
+		return NULL;
+	p->free = pipe->next;
+	count(&p->taken, 1);
+	return pipe;
+}
+
+void
+pipes_give(struct pipes *p, struct pipe **given)
+{
+	struct pipe *pipe = *given;
+
+	if (pipe == NULL)
+		return;
+	*given = NULL;
+	/* Nobody else may ever get what is left in it. */
+	if (pipe->held > 0)
+		pipe_close(pipe);
+	pipe->next = p->free;
+	p->free = pipe;
+	count(&p->taken, UINT64_MAX);	/* one less */
+}
+
+static ssize_t
+move(int from, int to, size_t size)
+{
+	ssize_t n;
+
+	do
+		n = splice(from, NULL, to, NULL, size,
+		    SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+	while (n == -1 && errno == EINTR);
+
+	if (n == -1)
+		return errno == EAGAIN ? 0 : -errno;
+	return n;
+}
+
+ssize_t
+pipes_fill(struct pipes *p, struct pipe **pipe, int fd, size_t size)
+{
+	ssize_t n;
+
+	*pipe = take(p);
+	if (*pipe == NULL)
+		return 0;
+	n = move(fd, (*pipe)->in, size);
+	if (n <= 0) {
+		pipes_give(p, pipe);
+		return n;
+	}
+	(*pipe)->held = (size_t)n;
+	return n;
+}
+
+ssize_t
+pipes_drain(struct pipes *p, struct pipe **pipe, int fd)
+{
+	ssize_t n = move((*pipe)->out, fd, (*pipe)->held);
+
+	if (n <= 0)
+		return n;
+	count(&p->moved, (uint64_t)n);
+	(*pipe)->held -= (size_t)n;
+	if ((*pipe)->held == 0)
+		pipes_give(p, pipe);
+	return n;
+}
+
+int
+pipes_unload(struct pipes *p, struct pipe **pipe, struct buf *to,
+    void *scratch, size_t size)
+{
+	while ((*pipe)->held > 0) {
+		ssize_t n = read((*pipe)->out, scratch, size);
+
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1)
+			return -errno;
+		(*pipe)->held -= (size_t)n;
+		if (!buf_append(to, &(struct iovec){ scratch, (size_t)n }, 1,
+		    0, BLOCK_PERMIT))
+			return -ENOMEM;
+	}
+	pipes_give(p, pipe);
+	return 0;
+}

@@ -390,6 +390,29 @@ on_reply_sent(struct stream_writer *w, int err)
 /* --- the end ----------------------------------------------------------- */
 
 /*
+ * The request is there to its end, the client has said that it is the last,
+ * and nothing has come since.  What asks for more than HTTP may have more
+ * behind it all the same.
+ */
+static bool
+is_last_word(const struct exchange *x)
+{
+	const struct head *h = &x->request;
+	const struct stream *client = x->client->stream(x->session);
+
+	if (!x->has_head || x->framing_bad || x->upgrades || client == NULL ||
+	    h->method == METHOD_CONNECT)
+		return false;
+	if (!h->close && (h->minor > 0 || h->keep_alive))
+		return false;
+	if (x->framing.kind != FRAMING_NONE && !body_is_done(&x->body))
+		return false;
+	return *x->client->input(x->session) == NULL &&
+	    !stream_is_paused(client) && stream_took_all(client) &&
+	    stream_seems_quiet(client);
+}
+
+/*
  * Gives everything back but what the log line needs.  The session is told
  * later: whoever called exchange_run() still looks at x.
  */
@@ -431,6 +454,7 @@ on_over(struct mail *m)
 		.cut = x->cut && !x->lingers,
 		/* A clean end would look like the end of the body. */
 		.reset = x->cut && x->sent_framing.kind == FRAMING_CLOSE,
+		.last = is_last_word(x),
 		.skip = x->skip,
 	};
 	const struct client_ops *client = x->client;

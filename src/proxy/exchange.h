@@ -45,6 +45,7 @@ struct client_end {
 	bool		keep;		/* the connection may go on */
 	bool		cut;		/* close it at once */
 	bool		reset;		/* and the client must see a reset */
+	bool		last;		/* it sends no more, as it said */
 	uint64_t	skip;		/* bytes of body still to be dropped */
 };
 

@@ -47,7 +47,7 @@ static void
 wait_for_head(struct session *s)
 {
 	if (s->ended) {
-		session_linger(s);	/* the rest will never come */
+		session_linger(s, false);	/* the rest will never come */
 		return;
 	}
 	/* However often it comes in pieces. */
@@ -226,7 +226,7 @@ reading_next(struct session *s)
 	}
 	session_watch(s);
 	if (s->ended)
-		session_linger(s);
+		session_linger(s, false);
 	else
 		wait_for_request(s);
 }

@@ -83,18 +83,19 @@ session_close(struct session *s)
 /*
  * Close so that the client can read what it was sent: data that arrives after
  * close(2) would make the kernel reset the connection (RFC 9112 section 9.6).
+ * None does from who has sent FIN, or said that nothing follows and kept to it.
  */
 void
-session_linger(struct session *s)
+session_linger(struct session *s, bool last)
 {
 	s->state = SS_LINGER;
 	s->lingered = 0;
 	block_give(&s->door->worker->blocks, &s->in);
-	stream_end(s->stream);
-	if (s->ended && stream_has_ended(s->stream)) {
+	if ((s->ended || last) && stream_queued(s->stream) == 0) {
 		session_close(s);
 		return;
 	}
+	stream_end(s->stream);
 	s->flushed.fn = on_flushed;
 	stream_set_writer(s->stream, &s->flushed, 0);
 	if (!s->ended)
@@ -253,7 +254,7 @@ client_end(struct session *s, const struct client_end *how)
 	else if (how->keep)
 		reading_next(s);
 	else
-		session_linger(s);
+		session_linger(s, how->last);
 }
 
 static const struct client_ops ops = {

@@ -83,9 +83,12 @@ void session_stop(struct session *s);
 void session_exchange(struct session *s, const struct head *head,
     enum failure why);
 
-/* Close it now; or when the client had a chance to read what it was sent. */
+/*
+ * Close it now; or when the client had a chance to read what it was sent,
+ * which is now as well if it has sent its `last` request whole.
+ */
 void session_close(struct session *s);
-void session_linger(struct session *s);
+void session_linger(struct session *s, bool last);
 
 /* Read what the client sends, unless it has ended or the stream is gone. */
 void session_watch(struct session *s);

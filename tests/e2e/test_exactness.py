@@ -214,6 +214,41 @@ def test_a_response_that_is_cut_takes_no_earlier_one_with_it(
         assert c.read_all().endswith(b"\r\n\r\nhello")
 
 
+LAST = b"Connection: close\r\n\r\n"
+LINGERS = "[timeouts]\nlinger = 1m"
+
+
+@pytest.mark.parametrize("request_", (
+    GET + LAST,
+    POST + b"Content-Length: 2\r\n" + LAST + b"ok",
+    POST + b"Transfer-Encoding: chunked\r\n" + LAST + b"0\r\n\r\n",
+    b"GET / HTTP/1.0\r\nHost: a\r\n\r\n",
+), ids=("no body", "length", "chunked", "1.0"))
+def test_a_client_that_has_asked_its_last_is_not_waited_for(
+        gateway, upstream, request_):
+    daemon = gateway(upstream(answering()).port, rest=LINGERS)
+    with Client(daemon.port) as c:
+        c.send(request_)
+        assert c.read_message().status == 200
+        assert c.at_end()
+        daemon.wait_metric("penstock_sessions", 0)
+
+
+def test_a_client_that_asks_on_after_its_last_is_read_to_its_end(
+        gateway, upstream):
+    daemon = gateway(upstream(answering()).port, rest=LINGERS)
+    with Client(daemon.port) as c:
+        c.send(GET + LAST + GET + b"\r\n")
+        assert c.read_message().status == 200
+        assert c.at_end()
+        c.send(GET + b"\r\n")
+        assert daemon.metric("penstock_sessions") == 1
+        # What was sent was taken: no reset.
+        c.end()
+        daemon.wait_metric("penstock_sessions", 0)
+        assert c.at_end()
+
+
 UNREADABLE = {
     "too large": b"Host: a\r\nX: " + b"x" * 40000,
     "malformed": b"Host : a\r\n\r\n",

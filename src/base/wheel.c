@@ -119,26 +119,42 @@ tick_of(nsec_t due, nsec_t width, uint64_t first)
 	return MAX(tick, first);
 }
 
-void
-wheel_link(struct wheels *w, struct wheel_timer *t)
+/* The bucket for t->due, as seen from the last `now`; and when it comes up. */
+static unsigned
+bucket_of(const struct wheels *w, const struct wheel_timer *t, nsec_t *look)
 {
-	uint64_t tick;
+	uint64_t tick = tick_of(t->due, WHEEL_FINE_WIDTH, w->fine.tick);
 
-	if (!list_is_empty(&t->link))
-		unlink_timer(w, t);
-	if (t->due == NSEC_NEVER)
-		return;
-
-	tick = tick_of(t->due, WHEEL_FINE_WIDTH, w->fine.tick);
 	if (tick - w->fine.tick < WHEEL_FINE_BUCKETS) {
-		t->look = tick * WHEEL_FINE_WIDTH;
-		put_into(w, FINE + tick % WHEEL_FINE_BUCKETS, t);
-		return;
+		*look = tick * WHEEL_FINE_WIDTH;
+		return FINE + tick % WHEEL_FINE_BUCKETS;
 	}
 	tick = tick_of(t->due, WHEEL_COARSE_WIDTH, w->coarse.tick);
 	tick = MIN(tick, w->coarse.tick + WHEEL_COARSE_BUCKETS - 1);
-	t->look = tick * WHEEL_COARSE_WIDTH;
-	put_into(w, COARSE + tick % WHEEL_COARSE_BUCKETS, t);
+	*look = tick * WHEEL_COARSE_WIDTH;
+	return COARSE + tick % WHEEL_COARSE_BUCKETS;
+}
+
+void
+wheel_link(struct wheels *w, struct wheel_timer *t)
+{
+	bool linked = !list_is_empty(&t->link);
+	unsigned bucket;
+	nsec_t look;
+
+	if (t->due == NSEC_NEVER) {
+		if (linked)
+			unlink_timer(w, t);
+		return;
+	}
+	bucket = bucket_of(w, t, &look);
+	/* It stays where it is looked at no later than it would be. */
+	if (linked && t->look == look)
+		return;
+	if (linked)
+		unlink_timer(w, t);
+	t->look = look;
+	put_into(w, bucket, t);
 }
 
 void

@@ -291,6 +291,38 @@ START_TEST(moving_to_later_only_stores)
 }
 END_TEST
 
+static struct item *first_fired;
+
+static void
+on_first(struct wheel_timer *t)
+{
+	if (first_fired == NULL)
+		first_fired = container_of(t, struct item, timer);
+}
+
+/* Who is linked anew would be the last of its bucket. */
+START_TEST(moving_within_a_bucket_only_stores)
+{
+	static const nsec_t widths[] = {
+		WHEEL_FINE_WIDTH, WHEEL_COARSE_WIDTH,
+	};
+	nsec_t width = widths[_i], due = width == WHEEL_FINE_WIDTH ?
+	    SEC : 10 * SEC;
+
+	due -= due % width;
+	first_fired = NULL;
+	for (size_t i = 0; i < 2; i++) {
+		wheel_timer_init(&items[i]->timer, on_first);
+		wheel_arm(wheels, &items[i]->timer, due);
+	}
+	wheel_arm(wheels, &items[0]->timer, due - width + 1);
+	wheels_validate(wheels);
+	wheels_advance(wheels, due);
+	ck_assert_ptr_eq(first_fired, items[0]);
+	ck_assert(!wheel_is_armed(&items[1]->timer));
+}
+END_TEST
+
 START_TEST(moved_by_the_least_time_is_not_early)
 {
 	wheel_arm(wheels, &items[0]->timer, WHEEL_FINE_WIDTH);
@@ -480,6 +512,7 @@ main(void)
 	tcase_add_loop_test(t, a_time_is_rounded_up_to_its_bucket, 0,
 	    (int)ARRAY_LEN(nexts));
 	tcase_add_test(t, moving_to_later_only_stores);
+	tcase_add_loop_test(t, moving_within_a_bucket_only_stores, 0, 2);
 	tcase_add_test(t, moved_by_the_least_time_is_not_early);
 	tcase_add_test(t, a_disarmed_timer_is_forgotten_when_looked_at);
 	tcase_add_test(t, arming_for_never_is_disarming);

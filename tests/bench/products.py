@@ -40,6 +40,7 @@ class Product:
     package = ""            # of Debian
     modes = ()
     keeps_connections = True
+    share = 1               # of a scenario's requests; slow ones take long
     version_command = ()
 
     def is_there(self):
@@ -270,6 +271,7 @@ class Squid(Product):
     program = "/usr/sbin/squid"
     package = "squid"
     modes = ("forward",)
+    share = 1 / 3
     version_command = ("-v",)
 
     CONFIG = f"""
@@ -302,6 +304,7 @@ class Tinyproxy(Product):
     package = "tinyproxy-bin"
     modes = ("forward",)
     keeps_connections = False       # whatever clients ask for
+    share = 1 / 3
     version_command = ("-v",)
 
     CONFIG = """

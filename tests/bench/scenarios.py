@@ -68,6 +68,10 @@ class Turn(typing.NamedTuple):
         return rig.Clients(**{"port": self.running.port, "count": s.clients,
                               "options": options, **changes})
 
+    @property
+    def requests(self):
+        return max(int(self.scenario.requests * self.product.share), 1)
+
     def cpu(self):
         return rig.cpu_seconds(self.running.pid)
 
@@ -90,27 +94,27 @@ def started(scenario, product, gate, folder):
 
 def measure_requests(turn):
     """CPU of the proxy, rate and latency of so many requests."""
-    s = turn.scenario
+    n, count = turn.requests, turn.scenario.clients
     with turn.clients() as clients:
         # Each client has been served before it counts.
-        clients.ask(max(int(s.requests * WARM_UP), s.clients))
+        clients.ask(max(int(n * WARM_UP), count))
         before = turn.cpu()
-        answers = clients.ask(s.requests)
+        answers = clients.ask(n)
         used = turn.cpu() - before
-    return {"cpu": used / s.requests * 1e6,
-            "rate": s.requests / answers.seconds,
+    return {"cpu": used / n * 1e6,
+            "rate": n / answers.seconds,
             "p50": answers.p50, "p99": answers.p99}
 
 
 def measure_bulk(turn):
     """The same, of bodies that are large."""
-    s = turn.scenario
+    s, n = turn.scenario, turn.requests
     with turn.clients() as clients:
         clients.ask(s.clients)
         before = turn.cpu()
-        answers = clients.ask(s.requests)
+        answers = clients.ask(n)
         used = turn.cpu() - before
-    moved = s.requests * s.body
+    moved = n * s.body
     return {"cpu": used / moved * GIB,
             "rate": moved / MIB / answers.seconds,
             "p50": answers.p50, "p99": answers.p99}
@@ -178,7 +182,7 @@ MEASURES = {"requests": measure_requests, "bulk": measure_bulk,
 def active(clients):
     return Scenario(
         f"active-{clients}", f"gateway, {clients:,} active clients",
-        "requests", "gateway", clients, max(40000, 4 * clients), gate=GATE,
+        "requests", "gateway", clients, 30000, gate=GATE,
         only=("penstock", "nginx", "haproxy", "relay"))
 
 
@@ -194,13 +198,13 @@ SCENARIOS = {s.name: s for s in (
     Scenario("gateway-1m", "gateway, 1 MiB bodies",
              "bulk", "gateway", 16, 1024, body=MIB),
     Scenario("gateway-64m", "gateway, 64 MiB bodies",
-             "bulk", "gateway", 4, 24, body=64 * MIB),
+             "bulk", "gateway", 4, 18, body=64 * MIB),
     Scenario("tcp-small", "tcp, 1 KiB",
              "requests", "tcp", 64, 30000),
     Scenario("tcp-64m", "tcp, 64 MiB",
-             "bulk", "tcp", 4, 24, body=64 * MIB),
+             "bulk", "tcp", 4, 18, body=64 * MIB),
     Scenario("connect-64m", "CONNECT, 64 MiB",
-             "bulk", "forward", 4, 24, body=64 * MIB,
+             "bulk", "forward", 4, 18, body=64 * MIB,
              options=("-t", "127.0.0.1:{origin}"),
              only=("penstock", "squid", "tinyproxy")),
     active(100), active(1000), active(5000), active(9000),

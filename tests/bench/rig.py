@@ -231,3 +231,10 @@ def anonymous_bytes(pid):
         r"RssAnon:\s+(\d+) kB",
         pathlib.Path(f"/proc/{p}/status").read_text())[1]) * 1024
         for p in family(pid))
+
+
+def times_preempted(pid):
+    """How often a thread of it had to make room on its core."""
+    return sum(int(re.search(r"nonvoluntary_ctxt_switches:\s+(\d+)",
+                             (task / "status").read_text())[1])
+               for task in pathlib.Path(f"/proc/{pid}/task").iterdir())

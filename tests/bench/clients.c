@@ -4,6 +4,7 @@
  *
  *	clients [OPTIONS] PORT CONNECTIONS IN_FLIGHT
  *
+ *	-b		each request has the fields that a browser sends
  *	-c		each request has a connection of its own
  *	-u TARGET	what is asked for; /small unless given
  *	-t HOST:PORT	each connection goes through CONNECT first
@@ -33,7 +34,7 @@ enum {
 	LIMIT_SECONDS = 180,	/* of a line; what is missing has failed */
 	LATENCY_BITS = 5,
 	LATENCY_BUCKETS = (65 - LATENCY_BITS) << LATENCY_BITS,
-	REQUEST_MAX = 1024,
+	REQUEST_MAX = 2048,
 };
 
 enum client_state { IDLE, IN_HEAD, IN_BODY, ENDING, FAILED };
@@ -44,11 +45,12 @@ struct client {
 	uint64_t		 missing;	/* of the response's body */
 	uint64_t		 asked;		/* when */
 	size_t			 head_bytes;
-	char			 head[1024];
+	char			 head[2048];
 };
 
 struct crowd {
 	bool		 closes;
+	const char	*fields;
 	const char	*target;
 	const char	*tunnel;	/* or NULL */
 	uint64_t	 hosts;		/* 0: one */
@@ -113,6 +115,28 @@ quantile(const struct crowd *w, double share)
 
 /* --- connections ------------------------------------------------------- */
 
+static const char few_fields[] =
+    "User-Agent: clients\r\n"
+    "Accept: */*\r\n";
+
+static const char browser_fields[] =
+    "Connection: keep-alive\r\n"
+    "sec-ch-ua: \"Chromium\";v=\"128\", \"Not;A=Brand\";v=\"24\"\r\n"
+    "sec-ch-ua-mobile: ?0\r\n"
+    "sec-ch-ua-platform: \"Linux\"\r\n"
+    "User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 "
+    "(KHTML, like Gecko) Chrome/128.0.0.0 Safari/537.36\r\n"
+    "Accept: image/avif,image/webp,image/apng,image/svg+xml,image/*,"
+    "*/*;q=0.8\r\n"
+    "Sec-Fetch-Site: same-origin\r\n"
+    "Sec-Fetch-Mode: no-cors\r\n"
+    "Sec-Fetch-Dest: image\r\n"
+    "Referer: http://bench.test/articles/2026/11/a-page-of-ours.html\r\n"
+    "Accept-Encoding: gzip, deflate, br, zstd\r\n"
+    "Accept-Language: en-GB,en;q=0.9,de;q=0.8\r\n"
+    "Cookie: session=4f1c2a9be07d4c3a8d5e6f7081929aab; theme=dark\r\n"
+    "If-None-Match: \"66f3a1c4-3ff\"\r\n";
+
 static void
 make_request(struct crowd *w)
 {
@@ -122,9 +146,8 @@ make_request(struct crowd *w)
 		snprintf(host, sizeof host, "h%ju.bench.test",
 		    (uintmax_t)(next_random(&w->random) % w->hosts));
 	w->request_bytes = (size_t)snprintf(w->request, sizeof w->request,
-	    "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: clients\r\n"
-	    "Accept: */*\r\n%s\r\n", w->target, host,
-	    w->closes ? "Connection: close\r\n" : "");
+	    "GET %s HTTP/1.1\r\nHost: %s\r\n%s%s\r\n", w->target, host,
+	    w->fields, w->closes ? "Connection: close\r\n" : "");
 	if (w->request_bytes >= sizeof w->request) {
 		fprintf(stderr, "too long a target\n");
 		exit(2);
@@ -373,8 +396,9 @@ read_options(struct crowd *w, int argc, char **argv)
 {
 	int option;
 
-	while ((option = getopt(argc, argv, "cu:t:n:a:")) != -1) {
+	while ((option = getopt(argc, argv, "bcu:t:n:a:")) != -1) {
 		switch (option) {
+		case 'b': w->fields = browser_fields; break;
 		case 'c': w->closes = true; break;
 		case 'u': w->target = optarg; break;
 		case 't': w->tunnel = optarg; break;
@@ -385,7 +409,7 @@ read_options(struct crowd *w, int argc, char **argv)
 	}
 	if (argc - optind == 3)
 		return;
-	fprintf(stderr, "usage: clients [-c] [-u TARGET] [-t HOST:PORT] "
+	fprintf(stderr, "usage: clients [-b] [-c] [-u TARGET] [-t HOST:PORT] "
 	    "[-n HOSTS] [-a ADDRESSES]\n\tPORT CONNECTIONS IN_FLIGHT\n");
 	exit(2);
 }
@@ -393,7 +417,10 @@ read_options(struct crowd *w, int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-	static struct crowd w = { .target = "/small" };
+	static struct crowd w = {
+		.fields = few_fields,
+		.target = "/small",
+	};
 	char line[64];
 
 	read_options(&w, argc, argv);

@@ -2,11 +2,12 @@
 /*
  * origin.c - a server that costs little: the same answer to every request.
  *
- *	origin PORT BODY_BYTES [any]
+ *	origin PORT BODY_BYTES [any] [fields]
  *
  * It counts ends of heads and answers each, so a request must have no body;
  * the connection stays open.  With `any` it answers on every address that
- * begins with 127, as so many servers.
+ * begins with 127, as so many servers.  With `fields` it has as many in its
+ * head as a site on the web has.
  */
 #include "bench.h"
 
@@ -21,19 +22,30 @@ struct guest {
 enum { EVENTS = 64, CHUNK = 256 * 1024, SENDS = 16 };
 
 /* The head and the first bytes of the body; then the rest of it, in chunks. */
-static char answer[CHUNK + 256];
+static char answer[CHUNK + 1024];
 static size_t answer_bytes;
 static char chunk[CHUNK];
 static uint64_t answer_total;
 
+static const char site_fields[] =
+    "Date: Mon, 30 Nov 2026 15:31:26 GMT\r\n"
+    "Last-Modified: Fri, 27 Nov 2026 09:12:44 GMT\r\n"
+    "ETag: \"66f3a1c4-400\"\r\n"
+    "Cache-Control: public, max-age=3600, must-revalidate\r\n"
+    "Vary: Accept-Encoding, Origin\r\n"
+    "Accept-Ranges: bytes\r\n"
+    "Set-Cookie: theme=dark; Path=/; Secure; HttpOnly; SameSite=Lax\r\n"
+    "Strict-Transport-Security: max-age=31536000; includeSubDomains\r\n"
+    "X-Content-Type-Options: nosniff\r\n";
+
 static void
-make_answer(uint64_t body)
+make_answer(uint64_t body, const char *fields)
 {
 	uint64_t first = body < CHUNK ? body : CHUNK;
 	size_t head = (size_t)snprintf(answer, sizeof answer,
-	    "HTTP/1.1 200 OK\r\nServer: origin\r\n"
+	    "HTTP/1.1 200 OK\r\nServer: origin\r\n%s"
 	    "Content-Type: application/octet-stream\r\n"
-	    "Content-Length: %ju\r\n\r\n", (uintmax_t)body);
+	    "Content-Length: %ju\r\n\r\n", fields, (uintmax_t)body);
 
 	memset(answer + head, 'x', first);
 	memset(chunk, 'x', sizeof chunk);
@@ -142,16 +154,22 @@ main(int argc, char **argv)
 {
 	struct epoll_event events[EVENTS];
 
-	if (argc < 3 || argc > 4) {
-		fprintf(stderr, "usage: origin PORT BODY_BYTES [any]\n");
+	const char *fields = "";
+
+	if (argc < 3) {
+		fprintf(stderr,
+		    "usage: origin PORT BODY_BYTES [any] [fields]\n");
 		return 2;
 	}
-	make_answer(number(argv[2]));
 
 	struct sockaddr_in at = loopback(number(argv[1]));
 
-	if (argc == 4)
-		at.sin_addr.s_addr = htonl(INADDR_ANY);
+	for (int i = 3; i < argc; i++)
+		if (strcmp(argv[i], "fields") == 0)
+			fields = site_fields;
+		else
+			at.sin_addr.s_addr = htonl(INADDR_ANY);
+	make_answer(number(argv[2]), fields);
 
 	int epoll = must(epoll_create1(0), "epoll_create1");
 	int listener = listen_at(at);

@@ -94,11 +94,15 @@ def running(command, port, core):
 
 
 @contextlib.contextmanager
-def origin(body=BODY, everywhere=False):
-    """An upstream: its port, on 127.0.0.1 or on all that begins with 127."""
+def origin(body=BODY, everywhere=False, fields=False):
+    """An upstream: its port, on 127.0.0.1 or on all that begins with 127.
+
+    Its answers have few fields, or as many as those of a site on the web.
+    """
     port = free_port()
     with running([helper("origin"), str(port), str(body),
-                  *(["any"] if everywhere else [])], port, OTHER_CORE):
+                  *(["any"] if everywhere else []),
+                  *(["fields"] if fields else [])], port, OTHER_CORE):
         yield port
 
 

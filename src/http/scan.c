@@ -3,11 +3,15 @@
  * scan.c - a state for each place in a head where bytes may end; see scan.h.
  *
  * The states between lines look at one byte each; those in lines run over
- * all bytes of their class at once, eight at a time.
+ * all bytes of their class at once, sixteen at a time.
  */
 #include "http/scan.h"
 
-#include "base/word.h"
+#include <endian.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "http/chars.h"
 
 /* Longer than any method that is known; longer ones needn't arrive whole. */
@@ -80,18 +84,52 @@ skip_empty_lines(struct scan *s, char c)
 	return c == '\n';
 }
 
+/*
+ * Sixteen bytes at once.  A comparison of two has all bits of a byte set where
+ * it holds.
+ */
+typedef uint8_t bytes16 __attribute__((vector_size(16)));
+
+static inline bytes16
+load16(const char *p)
+{
+	bytes16 v;
+
+	memcpy(&v, p, sizeof v);
+	return v;
+}
+
+/* How many bytes come before the first that is set; 16 if none is. */
+static inline unsigned
+first_of(bytes16 set)
+{
+#ifdef __SSE2__
+	unsigned bits = (unsigned)_mm_movemask_epi8((__m128i)set);
+
+	return (unsigned)__builtin_ctz(bits | BIT(16));
+#else
+	uint64_t half[2];
+
+	memcpy(half, &set, sizeof half);
+	if (half[0] != 0)
+		return (unsigned)__builtin_ctzll(le64toh(half[0])) / 8;
+	if (half[1] != 0)
+		return 8 + (unsigned)__builtin_ctzll(le64toh(half[1])) / 8;
+	return 16;
+#endif
+}
+
 /* To the first byte that is no text; HTAB is the one control that is. */
-static const char *
+static inline const char *
 skip_text(const char *p, const char *end)
 {
-	while (end - p >= 8) {
-		uint64_t bits = word_has_control(word_load(p));
+	while (end - p >= 16) {
+		bytes16 v = load16(p);
+		unsigned n = first_of((bytes16)((v < 0x20) | (v == 0x7f)));
 
-		if (bits == 0) {
-			p += 8;
+		p += n;
+		if (n == 16)
 			continue;
-		}
-		p += word_first(bits);
 		if (*p != '\t')
 			return p;
 		p++;
@@ -101,20 +139,27 @@ skip_text(const char *p, const char *end)
 	return p;
 }
 
-/* The same for a token; four bytes with one look at the end. */
+/* Most names are of letters and hyphens alone; to what is neither. */
+static inline const char *
+skip_letters(const char *p, const char *end)
+{
+	while (end - p >= 16) {
+		bytes16 v = load16(p);
+		bytes16 letter = (v | 0x20) - 'a';
+		unsigned n = first_of((bytes16)((letter > 'z' - 'a') &
+		    (v != '-')));
+
+		p += n;
+		if (n < 16)
+			break;
+	}
+	return p;
+}
+
+/* To the first byte that is of no token. */
 static inline const char *
 skip_token(const char *p, const char *end)
 {
-	for (; end - p >= 4; p += 4) {
-		if (!char_is(p[0], CHAR_TOKEN))
-			return p;
-		if (!char_is(p[1], CHAR_TOKEN))
-			return p + 1;
-		if (!char_is(p[2], CHAR_TOKEN))
-			return p + 2;
-		if (!char_is(p[3], CHAR_TOKEN))
-			return p + 3;
-	}
 	while (p < end && char_is(*p, CHAR_TOKEN))
 		p++;
 	return p;
@@ -143,6 +188,11 @@ in_protocol(struct scan *s, const char *p, const char *end, enum failure *bad)
 	static const char protocol[] = "HTTP/";
 	uint32_t at = s->line;
 
+	if (at == 0 && end - p >= 5 && memcmp(p, protocol, 5) == 0) {
+		s->state = IN_START;
+		s->line = 5;
+		return p + 5;
+	}
 	while (p < end && *p == protocol[at]) {
 		p++;
 		if (protocol[++at] == '\0') {
@@ -169,6 +219,10 @@ in_start(struct scan *s, const char *p, const char *end, uint32_t limit,
 	s->line += (uint32_t)(p - was);
 	if (p == end)
 		return p;
+	if (LIKELY(end - p >= 2 && p[0] == '\r' && p[1] == '\n')) {
+		s->state = AT_FIELD;
+		return p + 2;
+	}
 	if (*p == '\r')
 		s->state = AT_START_LF;
 	else
@@ -195,17 +249,22 @@ expect(struct scan *s, const char *p, char must, enum state next,
 static const char *
 whole_fields(struct scan *s, const char *p, const char *end, uint16_t limit)
 {
-	while (s->fields < limit) {
-		const char *at = skip_token(p, end);
+	uint16_t fields = s->fields;
 
+	while (fields < limit) {
+		const char *at = skip_letters(p, end);
+
+		if (UNLIKELY(at == end || *at != ':'))
+			at = skip_token(at, end);
 		if (at == p || at == end || *at != ':')
 			break;
 		at = skip_text(at + 1, end);
 		if (end - at < 2 || at[0] != '\r' || at[1] != '\n')
 			break;
-		s->fields++;
+		fields++;
 		p = at + 2;
 	}
+	s->fields = fields;
 	return p;
 }
 

@@ -86,12 +86,12 @@ choose_name(struct master *m)
 {
 	uint32_t random;
 
-	m->shared.name = m->config->penstock.name;
-	if (strcmp(m->shared.name, "auto") != 0)
+	m->shared.name = str_of(m->config->penstock.name);
+	if (!str_equal(m->shared.name, STR("auto")))
 		return;
 	random_fill(&random, sizeof random);
 	snprintf(m->name, sizeof m->name, "penstock-%08x", random);
-	m->shared.name = m->name;
+	m->shared.name = str_of(m->name);
 }
 
 static char *

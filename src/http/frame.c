@@ -32,15 +32,15 @@ void
 frame_content(struct frame *f, enum framing_kind kind,
     const struct iovec *iov, int n, bool last)
 {
-	size_t bytes = frame_bytes(iov, n);
 	bool chunked = kind == FRAMING_CHUNKED;
+	size_t bytes = chunked ? frame_bytes(iov, n) : 0;
 
 	ASSERT(f->count <= 1 && n <= BODY_SPANS);
-	if (chunked && bytes > 0)
+	if (bytes > 0)
 		add(f, f->line, body_chunk_line(f->line, bytes));
 	for (int i = 0; i < n; i++)
 		add(f, iov[i].iov_base, iov[i].iov_len);
-	if (chunked && bytes > 0)
+	if (bytes > 0)
 		add(f, BODY_CHUNK_END, sizeof BODY_CHUNK_END - 1);
 	if (chunked && last)
 		add(f, BODY_LAST_CHUNK, sizeof BODY_LAST_CHUNK - 1);

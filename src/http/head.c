@@ -4,19 +4,24 @@
  */
 #include "http/head.h"
 
+#include <assert.h>
+
 #include "http/chars.h"
 
 static const struct {
-	const char	*text;
-	bool		 idempotent;
+	struct str	text;
+	bool		idempotent;
 } methods[METHOD_COUNT] = {
-	[METHOD_NONE] = { "", false },
-#define METHOD(NAME, text, idempotent)	[METHOD_##NAME] = { text, idempotent },
+	[METHOD_NONE] = { STR_INIT(""), false },
+#define METHOD(NAME, text, idempotent)	[METHOD_##NAME] = { STR_INIT(text), \
+	    idempotent },
 #include "http/methods.def"
 };
 
+static_assert(FIELD_IDS <= 64, "a set of fields has 64 bits");
+
 const struct field *
-head_next(const struct head *h, const struct field *f)
+head_find_next(const struct head *h, const struct field *f)
 {
 	const struct field *end = h->fields + h->count;
 
@@ -151,7 +156,7 @@ head_binds_connection(const struct head *h)
 	    (asked != NULL && names_binding_scheme(h, asked));
 }
 
-const char *
+struct str
 method_name(enum method m)
 {
 	ASSERT((unsigned)m < METHOD_COUNT);

@@ -43,10 +43,11 @@ struct span {
 struct field {
 	uint32_t	name;
 	uint32_t	value;		/* without white space around it */
-	uint32_t	value_len;
+	uint16_t	value_len;
 	uint16_t	name_len;
 	uint8_t		id;		/* enum field_id */
 	bool		named;		/* in Connection: hop-by-hop here */
+	bool		plain;		/* one SP before the value, no more */
 };
 
 struct head {
@@ -55,6 +56,7 @@ struct head {
 	uint32_t	 length;	/* bytes, with the empty line */
 	uint16_t	 count;		/* fields */
 	uint16_t	 first[FIELD_IDS]; /* 1 + index of the first; 0: none */
+	uint64_t	 repeated;	/* set of the ids of several fields */
 	uint8_t		 minor;		/* of the version: 1.minor */
 	bool		 close;		/* Connection: close */
 	bool		 keep_alive;	/* Connection: keep-alive */
@@ -100,8 +102,16 @@ head_first(const struct head *h, enum field_id id)
 	return h->first[id] != 0 ? &h->fields[h->first[id] - 1] : NULL;
 }
 
+/* What head_next() does when there may be one. */
+const struct field *head_find_next(const struct head *h,
+    const struct field *f);
+
 /* The next field with the same id, or NULL. */
-const struct field *head_next(const struct head *h, const struct field *f);
+static inline const struct field *
+head_next(const struct head *h, const struct field *f)
+{
+	return (h->repeated >> f->id & 1) != 0 ? head_find_next(h, f) : NULL;
+}
 
 /* Bytes that head_copy() needs, at any alignment of 8. */
 size_t head_copy_size(const struct head *h);
@@ -133,7 +143,7 @@ bool upgrade_next(struct str *rest, struct str *protocol);
 bool head_binds_connection(const struct head *h);
 
 /* As it stands in a request line. */
-const char *method_name(enum method m);
+struct str method_name(enum method m);
 
 /* May be sent twice (RFC 9110 section 9.2.2). */
 bool method_is_idempotent(enum method m);

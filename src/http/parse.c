@@ -23,14 +23,11 @@
 /* Slots in the index of names; a power of two, sparse enough. */
 enum { SLOTS = 256 };
 
-enum piece { NO_PIECE, NAME_PIECE, VALUE_PIECE };
-
 struct parser {
 	llhttp_t		 llhttp;
 	llhttp_settings_t	 settings;
 	const char		*base;		/* of the head in work */
 	struct head		*head;
-	enum piece		 last;		/* what llhttp gave last */
 	bool			 complete;
 	uint8_t			 ids[SLOTS];	/* by hash of the name */
 	struct field		 fields[HEAD_FIELDS_MAX];
@@ -47,7 +44,6 @@ typedef int event_fn(llhttp_t *llhttp);
 
 static piece_fn		on_target;
 static piece_fn		on_name;
-static piece_fn		on_value;
 static event_fn		on_complete;
 
 /* --- the parser -------------------------------------------------------- */
@@ -81,7 +77,6 @@ parser_new(void)
 	llhttp_settings_init(&p->settings);
 	p->settings.on_url = on_target;
 	p->settings.on_header_field = on_name;
-	p->settings.on_header_value = on_value;
 	p->settings.on_headers_complete = on_complete;
 	index_names(p);
 	return p;
@@ -108,7 +103,7 @@ parse_library(void)
 /* --- what llhttp calls ------------------------------------------------- */
 
 /*
- * A span comes in one piece or in several that touch.  Others would mean
+ * A target comes in one piece or in several that touch.  Others would mean
  * that llhttp overlooked bytes in between: -1 ends the parsing.
  */
 static int
@@ -126,47 +121,19 @@ on_target(llhttp_t *llhttp, const char *at, size_t n)
 	return 0;
 }
 
+/* A name begins a line; of one in pieces, the second would not. */
 static int
 on_name(llhttp_t *llhttp, const char *at, size_t n)
 {
 	struct parser *p = llhttp->data;
 	struct head *h = p->head;
-	uint32_t where = (uint32_t)(at - p->base);
-	struct field *f = &p->fields[h->count];
 
-	if (p->last == NAME_PIECE && where == f[-1].name + f[-1].name_len) {
-		f[-1].name_len += (uint16_t)n;
-		f[-1].value = f[-1].name + f[-1].name_len + 1;
-		return 0;
-	}
-	if (h->count == HEAD_FIELDS_MAX)
+	if (h->count == HEAD_FIELDS_MAX ||
+	    memcmp(at - 2, "\r\n", 2) != 0)
 		return -1;
-	p->last = NAME_PIECE;
-	h->count++;
-	*f = (struct field){
-		.name = where,
-		.name_len = (uint16_t)n,
-		/* For an empty value there may be no call. */
-		.value = where + (uint32_t)n + 1,
-	};
-	return 0;
-}
-
-static int
-on_value(llhttp_t *llhttp, const char *at, size_t n)
-{
-	struct parser *p = llhttp->data;
-	uint32_t where = (uint32_t)(at - p->base);
-
-	if (p->last == NO_PIECE)
-		return -1;
-	struct field *f = &p->fields[p->head->count - 1];
-	if (p->last == NAME_PIECE)
-		f->value = where;
-	else if (where != f->value + f->value_len)
-		return -1;
-	f->value_len += (uint32_t)n;
-	p->last = VALUE_PIECE;
+	struct field *f = &p->fields[h->count++];
+	f->name = (uint32_t)(at - p->base);
+	f->name_len = (uint16_t)n;
 	return 0;
 }
 
@@ -193,7 +160,6 @@ run(struct parser *p, llhttp_type_t type, const char *bytes, size_t n,
 		return false;
 	p->base = bytes;
 	p->head = out;
-	p->last = NO_PIECE;
 	p->complete = false;
 	llhttp_init(&p->llhttp, type, &p->settings);
 	p->llhttp.data = p;
@@ -210,8 +176,8 @@ run(struct parser *p, llhttp_type_t type, const char *bytes, size_t n,
 static inline bool
 is_name(const char *at, const char *lower, size_t n)
 {
-	const uint64_t bit5 = UINT64_C(0x2020202020202020);
-	uint64_t a, b;
+	const uint32_t bit5 = UINT32_C(0x20202020);
+	uint32_t a, b;
 
 	if (n < sizeof a) {
 		for (size_t i = 0; i < n; i++) {
@@ -244,26 +210,44 @@ find_id(const struct parser *p, const char *at, size_t n)
 	return id;
 }
 
-/* llhttp leaves the white space after a value in it; seldom is there any. */
-static inline struct str
-trim_value(struct str value)
-{
-	return value.len > 0 && (uint8_t)value.at[0] > ' ' &&
-	    (uint8_t)value.at[value.len - 1] > ' ' ? value : str_trim(value);
-}
-
+/*
+ * llhttp says where the names are.  What is between two of them is a colon, a
+ * value and one CRLF: the scan has seen that no line goes on in the next, and
+ * that nothing below SP but HTAB is in it.
+ */
 static void
 index_fields(struct parser *p, struct head *h)
 {
-	for (unsigned i = 0; i < h->count; i++) {
-		struct field *f = &h->fields[i];
-		struct str value = trim_value(field_value(h, f));
-		f->value = (uint32_t)(value.at - h->base);
-		f->value_len = (uint32_t)value.len;
-		f->id = (uint8_t)find_id(p, h->base + f->name, f->name_len);
-		if (h->first[f->id] == 0)
-			h->first[f->id] = (uint16_t)(i + 1);
+	const char *base = h->base, *line_end = base + h->length - 4;
+	uint64_t repeated = 0;
+
+	for (unsigned i = h->count; i > 0; i--) {
+		struct field *f = &h->fields[i - 1];
+		const char *name = base + f->name;
+		const char *at = name + f->name_len + 1, *end = line_end;
+		enum field_id id = find_id(p, name, f->name_len);
+		bool plain = *at == ' ';
+
+		at += plain;
+		if (at < end &&
+		    ((uint8_t)*at <= ' ' || (uint8_t)end[-1] <= ' ')) {
+			struct str value = str_trim(str_make(at,
+			    (size_t)(end - at)));
+			at = value.at;
+			end = at + value.len;
+			plain = false;
+		}
+		f->value = (uint32_t)(at - base);
+		f->value_len = (uint16_t)(end - at);
+		f->id = (uint8_t)id;
+		f->plain = plain;
+		f->named = false;
+		if (h->first[id] != 0)
+			repeated |= UINT64_C(1) << id;
+		h->first[id] = (uint16_t)i;
+		line_end = name - 2;
 	}
+	h->repeated = repeated;
 }
 
 /* --- Connection -------------------------------------------------------- */
@@ -334,6 +318,13 @@ has_protocol(const struct head *h)
 	return false;
 }
 
+/* Many have none. */
+static inline bool
+has_connection(const struct head *h)
+{
+	return h->first[FIELD_CONNECTION] != 0;
+}
+
 static bool
 read_connection(struct parser *p, struct head *h)
 {
@@ -376,7 +367,7 @@ read_minor(struct str version, struct head *h)
 static bool
 read_request_line(struct head *h)
 {
-	struct str method = str_of(method_name(h->method));
+	struct str method = method_name(h->method);
 	struct str target = head_str(h, h->target);
 	struct str rest = str_skip(str_make(h->base, h->length),
 	    h->target.at + h->target.len);
@@ -393,7 +384,7 @@ static bool
 is_method(struct str text)
 {
 	for (unsigned m = METHOD_NONE + 1; m < METHOD_COUNT; m++) {
-		if (str_equal(text, str_of(method_name(m))))
+		if (str_equal(text, method_name(m)))
 			return true;
 	}
 	return false;
@@ -464,7 +455,8 @@ parse_request(struct parser *p, const char *bytes, size_t n, struct head *out)
 		return request_line_failure(str_make(bytes, n));
 	index_fields(p, out);
 	return has_good_host(out) && has_good_max_forwards(out) &&
-	    read_connection(p, out) ? FAIL_NONE : FAIL_BAD_REQUEST;
+	    (!has_connection(out) || read_connection(p, out)) ? FAIL_NONE :
+	    FAIL_BAD_REQUEST;
 }
 
 bool
@@ -479,8 +471,8 @@ parse_is_to_head(const char *bytes, size_t n)
 static bool
 read_status_line(struct head *h)
 {
-	struct str text = str_make(h->base, h->length);
-	struct str line = str_head(text, str_find(text, '\r'));
+	uint32_t next = h->count > 0 ? h->fields[0].name : h->length - 2;
+	struct str line = str_make(h->base, next - strlen("\r\n"));
 	uint64_t status;
 
 	if (line.len < strlen("HTTP/1.1 200") || line.at[8] != ' ' ||
@@ -504,5 +496,6 @@ parse_response(struct parser *p, const char *bytes, size_t n,
 	    p->llhttp.status_code != out->status)
 		return FAIL_RESPONSE_INVALID;
 	index_fields(p, out);
-	return read_connection(p, out) ? FAIL_NONE : FAIL_RESPONSE_INVALID;
+	return !has_connection(out) || read_connection(p, out) ? FAIL_NONE :
+	    FAIL_RESPONSE_INVALID;
 }

@@ -11,6 +11,7 @@
 #include <assert.h>
 
 #include "http/chars.h"
+#include "http/date.h"
 #include "http/status.h"
 #include "http/trailers.h"
 
@@ -33,16 +34,6 @@ static_assert(FIELD_IDS <= 64, "a set of fields has 64 bits");
 
 /* --- fields that pass -------------------------------------------------- */
 
-/* Is the line "name: value" with one space and no white space behind? */
-static inline bool
-is_plain(const struct head *h, const struct field *f)
-{
-	uint32_t colon = f->name + f->name_len;
-
-	return f->value == colon + 2 && h->base[colon + 1] == ' ' &&
-	    h->base[f->value + f->value_len] == '\r';
-}
-
 /* Room is looked for once, and a name that is a literal costs no call. */
 static inline void
 put_field(struct out *o, struct str name, struct str value)
@@ -61,18 +52,17 @@ put_field(struct out *o, struct str name, struct str value)
 static void
 put_fields(struct out *o, const struct head *h, uint64_t passes)
 {
+	const struct field *f = h->fields, *end = f + h->count;
 	uint32_t from = 0, to = 0;	/* lines not yet copied */
 
-	for (unsigned i = 0; i < h->count; i++) {
-		const struct field *f = &h->fields[i];
-		if (f->named || (passes & SET(f->id)) == 0)
+	for (; f < end; f++) {
+		if (f->named || (passes >> f->id & 1) == 0)
 			continue;
-		bool plain = is_plain(h, f);
-		if (f->name != to || !plain) {
+		if (f->name != to || !f->plain) {
 			out_add(o, h->base + from, to - from);
 			from = to = f->name;
 		}
-		if (plain)
+		if (f->plain)
 			to = f->value + f->value_len + 2;
 		else
 			put_field(o, field_name(h, f), field_value(h, f));
@@ -83,9 +73,8 @@ put_fields(struct out *o, const struct head *h, uint64_t passes)
 /* --- fields of ours ---------------------------------------------------- */
 
 static void
-put_via(struct out *o, const struct head *h, const char *pseudonym)
+put_via(struct out *o, const struct head *h, struct str name)
 {
-	struct str name = str_of(pseudonym);
 	char *at = out_take(o, strlen("Via: 1.1 ") + name.len +
 	    strlen("\r\n"));
 
@@ -204,17 +193,24 @@ asks_for_trailers(const struct head *h)
 	return f != NULL && f->named && trailers_wanted(h);
 }
 
+/* What has an authority goes on without it, but for the authority form. */
 static void
 put_request_line(struct out *o, const struct head *h, const struct target *t)
 {
-	out_put(o, method_name(h->method));
-	out_char(o, ' ');
-	if (t->form == TARGET_AUTHORITY)
-		out_str(o, t->authority.text);
+	struct str method = method_name(h->method);
+	struct str target = t->form == TARGET_AUTHORITY ? t->authority.text :
+	    t->path;
+	char *at = out_take(o, method.len + t->slash + target.len +
+	    strlen("  HTTP/1.1\r\n"));
+
+	if (UNLIKELY(at == NULL))
+		return;
+	at = str_copy(at, method);
+	*at++ = ' ';
 	if (t->slash)
-		out_char(o, '/');
-	out_str(o, t->path);
-	out_put(o, " HTTP/1.1\r\n");
+		*at++ = '/';
+	at = str_copy(at, target);
+	(void)str_copy(at, STR(" HTTP/1.1\r\n"));
 }
 
 void
@@ -291,7 +287,7 @@ rewrite_response(struct out *o, const struct head *h,
 	put_fields(o, h, passing | ours |
 	    (r->trailers ? SET(FIELD_TRAILER) : 0));
 	if (h->status >= 200 && !passes_date(h))
-		put_field(o, STR("Date"), str_of(r->date));
+		put_field(o, STR("Date"), str_make(r->date, DATE_TEXT - 1));
 	put_via(o, h, r->via);
 
 	/* RFC 9110, 15.5.22: a 426 says to what. */
@@ -352,7 +348,7 @@ is_received_by(struct str element, struct str name)
 }
 
 bool
-via_has(const struct head *h, const char *pseudonym)
+via_has(const struct head *h, struct str pseudonym)
 {
 	const struct field *f = head_first(h, FIELD_VIA);
 
@@ -360,8 +356,7 @@ via_has(const struct head *h, const char *pseudonym)
 		struct str rest = field_value(h, f);
 		while (rest.len > 0) {
 			size_t end = via_end(rest);
-			if (is_received_by(str_head(rest, end),
-			    str_of(pseudonym)))
+			if (is_received_by(str_head(rest, end), pseudonym))
 				return true;
 			rest = str_skip(rest, end + 1);
 		}

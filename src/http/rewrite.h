@@ -37,7 +37,7 @@ struct forwarded {
 struct request_rewrite {
 	const struct target	*target;
 	struct str		 host;		/* value of Host to send */
-	const char		*via;		/* our pseudonym */
+	struct str		 via;		/* our pseudonym */
 	struct framing		 framing;	/* of the body as sent on */
 	struct forwarded	 forwarded;
 	bool			 upgrade;	/* pass it on, if h->upgrade */
@@ -50,13 +50,13 @@ void rewrite_request(struct out *o, const struct head *h,
     const struct request_rewrite *r);
 
 struct response_rewrite {
-	const char		*via;
+	const char		*date;		/* of date.h: if missing */
+	struct str		 via;
 	struct framing		 framing;	/* of the body as sent on */
 	bool			 close;		/* say Connection: close */
 	bool			 keep_alive;	/* say so, to HTTP/1.0 */
 	bool			 upgrade;	/* pass it on, as 426 does */
 	bool			 trailers;	/* go on, and Trailer so too */
-	const char		*date;		/* added if missing */
 };
 
 /* The response's head (or that of a 1xx: no Date), with the empty line. */
@@ -64,7 +64,7 @@ void rewrite_response(struct out *o, const struct head *h,
     const struct response_rewrite *r);
 
 /* Has this request passed a proxy of that pseudonym before? */
-bool via_has(const struct head *h, const char *pseudonym);
+bool via_has(const struct head *h, struct str pseudonym);
 
 /* RFC 9110 section 7.6.2.  -1: none given or unreadable. */
 int64_t max_forwards(const struct head *h);

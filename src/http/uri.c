@@ -65,10 +65,12 @@ authority_parse(struct str text, struct authority *out)
 		if (!is_ip6(out->host))
 			return false;
 	} else {
-		size_t end = str_find(text, ':');
-		out->host = str_head(text, end);
-		rest = str_skip(text, end);
-		if (end > HOST_LONGEST || !chars_are(out->host, CHAR_HOST))
+		const char *p = text.at, *end = p + text.len;
+		while (p < end && char_is(*p, CHAR_HOST))
+			p++;
+		out->host = str_make(text.at, (size_t)(p - text.at));
+		rest = str_make(p, (size_t)(end - p));
+		if (p == text.at || out->host.len > HOST_LONGEST)
 			return false;
 	}
 	if (rest.len > 0 && rest.at[0] != ':')
@@ -80,10 +82,11 @@ static enum failure
 absolute_parse(const struct head *h, struct str text, struct target *out)
 {
 	struct str rest = str_skip(text, strlen("http://"));
-	size_t end = 0;
+	const char *p = rest.at, *stop = p + rest.len;
 
-	while (end < rest.len && rest.at[end] != '/' && rest.at[end] != '?')
-		end++;
+	while (p < stop && *p != '/' && *p != '?')
+		p++;
+	size_t end = (size_t)(p - rest.at);
 	out->form = TARGET_ABSOLUTE;
 	out->path = str_skip(rest, end);
 	if (!authority_parse(str_head(rest, end), &out->authority))
@@ -120,14 +123,38 @@ target_parse(const struct head *h, struct target *out)
 	return FAIL_BAD_REQUEST;
 }
 
+/*
+ * What authority_parse() made of a text that it has accepted: there is a port
+ * if a colon stands before the last digits.
+ */
+static struct authority
+split(struct str text)
+{
+	struct authority a = { .text = text, .host = text };
+	size_t end = text.len;
+
+	while (end > 1 && text.at[end - 1] >= '0' && text.at[end - 1] <= '9')
+		end--;
+	if (text.at[end - 1] == ':') {
+		bool good = port_parse(str_skip(text, end), &a.port);
+		ASSERT(good);
+		a.host.len = end - 1;
+	}
+	if (text.at[0] == '[') {
+		a.is_ip6 = true;
+		a.host = str_make(a.host.at + 1, a.host.len - 2);
+	}
+	return a;
+}
+
 enum failure
 host_parse(const struct head *h, struct authority *out)
 {
 	const struct field *f = head_first(h, FIELD_HOST);
 
 	*out = (struct authority){ .port = 0 };
-	if (f == NULL || head_next(h, f) != NULL)
+	if (f == NULL || f->value_len == 0)
 		return FAIL_BAD_REQUEST;
-	return authority_parse(field_value(h, f), out) ?
-	    FAIL_NONE : FAIL_BAD_REQUEST;
+	*out = split(field_value(h, f));
+	return FAIL_NONE;
 }

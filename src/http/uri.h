@@ -49,7 +49,7 @@ bool authority_parse(struct str text, struct authority *out) MUST_USE;
 /* FAIL_NONE, or FAIL_BAD_REQUEST; other schemes than http are bad. */
 enum failure target_parse(const struct head *h, struct target *out) MUST_USE;
 
-/* The request's one Host, checked; FAIL_BAD_REQUEST if there is none such. */
+/* The Host of a head that parse.h accepts; FAIL_BAD_REQUEST: none, or empty. */
 enum failure host_parse(const struct head *h, struct authority *out) MUST_USE;
 
 #endif

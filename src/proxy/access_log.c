@@ -25,7 +25,7 @@ client_text(const struct exchange *x, struct texts *t)
 static struct str
 method_text(const struct exchange *x)
 {
-	return x->has_head ? str_of(method_name(x->request.method)) : STR("");
+	return x->has_head ? method_name(x->request.method) : STR("");
 }
 
 static struct str

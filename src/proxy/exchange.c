@@ -328,7 +328,7 @@ build_reply(struct exchange *x, struct out *o)
 {
 	struct reply reply = {
 		.why = x->why,
-		.via = x->worker->shared->name,
+		.via = x->worker->shared->name.at,
 		.date = worker_date(x->worker),
 		.retry_after = retry_after(x),
 		.allow = x->allow,

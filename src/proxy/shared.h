@@ -23,7 +23,8 @@ struct loop;
 struct shared {
 	unsigned		 workers;	/* main is number `workers` */
 	struct loop		*loops[GATE_WORKERS];
-	const char		*name;		/* in Via and Proxy-Status */
+	/* In Via and Proxy-Status; a NUL follows it. */
+	struct str		 name;
 	struct gate		*sessions;	/* permits of max_connections */
 	struct handover		*handover;	/* of connections */
 	uint64_t		 max_sessions;

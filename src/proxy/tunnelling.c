@@ -20,7 +20,7 @@ say_connected(struct exchange *x)
 	if (!x->has_head || x->request.method != METHOD_CONNECT)
 		return true;
 	out_init(&o, loop_scratch_out(x->worker->loop), LOOP_SCRATCH);
-	reply_connected(&o, x->worker->shared->name,
+	reply_connected(&o, x->worker->shared->name.at,
 	    worker_date(x->worker));
 	struct iovec iov = { o.mem, out_len(&o) };
 	if (!x->client->send(x->session, &iov, 1))

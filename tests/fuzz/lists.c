@@ -35,13 +35,14 @@ make_head(struct by_hand *b, enum field_id id, struct str value,
 		.h = { .base = text, .length = (uint32_t)out_len(&o),
 		    .count = second.at == NULL ? 1 : 2 },
 		.fields = {
-			{ .value_len = (uint32_t)value.len, .id = id },
+			{ .value_len = (uint16_t)value.len, .id = id },
 			{ .value = (uint32_t)value.len,
-			    .value_len = (uint32_t)second.len, .id = id },
+			    .value_len = (uint16_t)second.len, .id = id },
 		},
 	};
 	b->h.fields = b->fields;
 	b->h.first[id] = 1;
+	b->h.repeated = second.at == NULL ? 0 : UINT64_C(1) << id;
 }
 
 /* --- elements ---------------------------------------------------------- */
@@ -137,7 +138,7 @@ has_via(struct str value, struct str second)
 	struct by_hand b;
 
 	make_head(&b, FIELD_VIA, value, second);
-	return via_has(&b.h, US);
+	return via_has(&b.h, STR(US));
 }
 
 static bool

@@ -90,12 +90,15 @@ route(struct request *r)
 	bool counts = h->method == METHOD_OPTIONS ||
 	    h->method == METHOD_TRACE;
 
-	r->how = (struct request_rewrite){ .target = &r->target, .via = US };
+	r->how = (struct request_rewrite){
+		.target = &r->target,
+		.via = STR(US),
+	};
 	if (framing_of_request(h, &r->how.framing) != FAIL_NONE)
 		return false;
 	check_trust(h, &r->how.framing);
 	if (target_parse(h, &r->target) != FAIL_NONE ||
-	    via_has(h, US) || !find_host(r) ||
+	    via_has(h, STR(US)) || !find_host(r) ||
 	    (counts && max_forwards(h) == 0))
 		return false;
 	r->how.upgrade = h->upgrade && h->method != METHOD_CONNECT;
@@ -287,7 +290,7 @@ check_head(const struct request *r, const struct head *again)
 	HOLDS(again->close == r->how.close);
 	check_target(r, again);
 	check_fields(r, again);
-	HOLDS(via_has(again, US));
+	HOLDS(via_has(again, STR(US)));
 	HOLDS(f.kind == r->how.framing.kind &&
 	    f.length == r->how.framing.length);
 	HOLDS(framing_of_request(again, &ours) == FAIL_NONE);

@@ -200,9 +200,9 @@ framing_of(struct made a, struct made b)
 	char text[200];
 	struct field fields[2] = {
 		{ .id = (uint8_t)a.id, .value = 0,
-		    .value_len = (uint32_t)strlen(a.value) },
+		    .value_len = (uint16_t)strlen(a.value) },
 		{ .id = (uint8_t)b.id, .value = 100,
-		    .value_len = (uint32_t)strlen(b.value) },
+		    .value_len = (uint16_t)strlen(b.value) },
 	};
 	struct head h = { .base = text, .fields = fields, .count = 2,
 	    .minor = 1, .method = METHOD_POST };
@@ -210,6 +210,7 @@ framing_of(struct made a, struct made b)
 
 	snprintf(text, 100, "%s", a.value);
 	snprintf(text + 100, 100, "%s", b.value);
+	h.repeated = UINT64_C(1) << a.id;
 	h.first[b.id] = 2;
 	h.first[a.id] = 1;
 	return framing_of_request(&h, &f);

@@ -171,7 +171,7 @@ START_TEST(every_method_of_the_table_is_read)
 	for (unsigned m = METHOD_NONE + 1; m < METHOD_COUNT; m++) {
 		const char *target = m == METHOD_CONNECT ? "a:1" : "/";
 		snprintf(text, sizeof text, "%s %s HTTP/1.1\r\nHost: a\r\n\r\n",
-		    method_name(m), target);
+		    method_name(m).at, target);
 		good_request(text, &h);
 		ck_assert_uint_eq(h.method, m);
 		same_text(head_str(&h, h.target), target);

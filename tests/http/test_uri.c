@@ -91,6 +91,27 @@ START_TEST(an_authority_is_a_host_and_maybe_a_port)
 }
 END_TEST
 
+/* It is split without being checked again. */
+START_TEST(a_host_is_the_authority_that_was_accepted)
+{
+	const struct authority_case *c = &authorities[_i];
+	struct authority a;
+	char text[300];
+	struct head h;
+
+	if (c->host == NULL)
+		return;
+	snprintf(text, sizeof text, "GET / HTTP/1.1\r\nHost: " STR_FMT
+	    "\r\n\r\n", STR_ARG(c->text));
+	good_request(text, &h);
+	ck_assert_int_eq(host_parse(&h, &a), FAIL_NONE);
+	same_text(a.host, c->host);
+	ck_assert(str_equal(a.text, c->text));
+	ck_assert_uint_eq(a.port, c->port);
+	ck_assert(a.is_ip6 == c->is_ip6);
+}
+END_TEST
+
 START_TEST(a_host_has_as_many_bytes_as_dns_knows)
 {
 	char text[256];
@@ -215,6 +236,8 @@ main(void)
 
 	suite_add_tcase(s, t);
 	tcase_add_loop_test(t, an_authority_is_a_host_and_maybe_a_port, 0,
+	    ARRAY_LEN(authorities));
+	tcase_add_loop_test(t, a_host_is_the_authority_that_was_accepted, 0,
 	    ARRAY_LEN(authorities));
 	tcase_add_test(t, a_host_has_as_many_bytes_as_dns_knows);
 	tcase_add_loop_test(t, a_target_has_one_of_four_forms, 0,

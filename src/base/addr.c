@@ -113,11 +113,19 @@ addr_parse(struct addr *a, const char *text)
 static bool
 same_bits(const uint8_t *a, const uint8_t *b, unsigned bits)
 {
-	unsigned whole = bits / 8;
-	uint8_t mask = (uint8_t)(0xff00 >> bits % 8);
+	uint32_t x, y;
 
-	return memcmp(a, b, whole) == 0 &&
-	    (mask == 0 || ((a[whole] ^ b[whole]) & mask) == 0);
+	for (; bits >= 32; bits -= 32, a += 4, b += 4) {
+		memcpy(&x, a, sizeof x);
+		memcpy(&y, b, sizeof y);
+		if (x != y)
+			return false;
+	}
+	if (bits == 0)
+		return true;
+	memcpy(&x, a, sizeof x);
+	memcpy(&y, b, sizeof y);
+	return ntohl(x ^ y) >> (32 - bits) == 0;
 }
 
 /* No bit is set after the first `bits`. */

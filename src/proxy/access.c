@@ -58,11 +58,13 @@ is_below(struct str host, struct str suffix)
 static unsigned
 weigh_name(const struct conf_rule *r, struct str host, uint16_t port)
 {
-	struct str name = str_of(r->name);
+	struct str name;
 	unsigned weight;
 
-	if (r->port != 0 && r->port != port)
+	if ((r->kind != RULE_NAME && r->kind != RULE_SUFFIX) ||
+	    (r->port != 0 && r->port != port))
 		return 0;
+	name = str_of(r->name);
 	if (r->kind == RULE_NAME && str_equal_nocase(host, name))
 		weight = 512;
 	else if (r->kind == RULE_SUFFIX && is_below(host, name))

@@ -137,6 +137,12 @@ flow_source_end(struct flow *f)
 void
 flow_set_source_timeout(struct flow *f, nsec_t timeout)
 {
+	struct loop *loop = stream_loop(f->opts.sink);
+
+	/* Most set again in the same turn what is waited for already. */
+	if (f->opts.source_timeout == timeout && timeout > 0 &&
+	    f->timer.due == loop_now(loop) + timeout)
+		return;
 	f->opts.source_timeout = timeout;
 	/* Whatever comes after `bytes` begins its wait anew. */
 	if (f->waits == FLOW_WAITS_SOURCE && !f->taking)

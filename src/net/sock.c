@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static int
@@ -112,6 +113,46 @@ void
 sock_local(int fd, struct addr *out)
 {
 	name_of(fd, ask_local, out);
+}
+
+/*
+ * libc's recv() and sendmsg() say before and after that the thread may be
+ * cancelled in them, which takes two locked instructions; no thread of ours
+ * ever is.  Sanitizers look at the usual ones.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CALL_RECV(fd, to, size)	recv((fd), (to), (size), 0)
+#define CALL_SEND(fd, msg)	sendmsg((fd), (msg), MSG_NOSIGNAL)
+#else
+#define CALL_RECV(fd, to, size) \
+	syscall(SYS_recvfrom, (fd), (to), (size), 0, NULL, NULL)
+#define CALL_SEND(fd, msg)	syscall(SYS_sendmsg, (fd), (msg), MSG_NOSIGNAL)
+#endif
+
+ssize_t
+sock_recv(int fd, void *to, size_t size)
+{
+	ssize_t n;
+
+	do
+		n = CALL_RECV(fd, to, size);
+	while (n == -1 && errno == EINTR);
+	return n == -1 ? -errno : n;
+}
+
+ssize_t
+sock_send(int fd, const struct iovec *iov, int n)
+{
+	struct msghdr msg = {
+		.msg_iov = (struct iovec *)iov,	/* not written to */
+		.msg_iovlen = (size_t)n,
+	};
+	ssize_t sent;
+
+	do
+		sent = CALL_SEND(fd, &msg);
+	while (sent == -1 && errno == EINTR);
+	return sent == -1 ? -errno : sent;
 }
 
 void

@@ -11,6 +11,9 @@
 #ifndef PENSTOCK_NET_SOCK_H
 #define PENSTOCK_NET_SOCK_H
 
+#include <sys/types.h>
+#include <sys/uio.h>
+
 #include "base/addr.h"
 
 /* A stream socket for addresses like `a`; or -errno. */
@@ -28,6 +31,13 @@ bool sock_is_self_connected(int fd);
 /* The other end's address and the local one; ADDR_NONE if there is none. */
 void sock_peer(int fd, struct addr *out);
 void sock_local(int fd, struct addr *out);
+
+/*
+ * recv(2), and sendmsg(2) with MSG_NOSIGNAL, again if a signal came between:
+ * what they return, or -errno.
+ */
+ssize_t sock_recv(int fd, void *to, size_t size) MUST_USE;
+ssize_t sock_send(int fd, const struct iovec *iov, int n) MUST_USE;
 
 /* Close in such a way that the other end sees a reset. */
 void sock_reset(int fd);

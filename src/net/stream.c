@@ -268,17 +268,14 @@ stream_recv(struct stream *s, void *to, size_t size)
 	ASSERT(size > 0);
 	if (s->read_err != 0)
 		return -(ssize_t)s->read_err;
-	do
-		n = recv(watch_fd(&s->watch), to, size, 0);
-	while (n == -1 && errno == EINTR);
-
-	if (n > 0) {
+	n = sock_recv(watch_fd(&s->watch), to, size);
+	if (LIKELY(n > 0)) {
 		s->filled = (size_t)n == size;
 		count(&pool_of(s)->totals->received, (uint64_t)n);
 		return n;
 	}
-	if (n == -1)
-		return errno == EAGAIN ? -EAGAIN : read_failed(s, errno);
+	if (n < 0)
+		return n == -EAGAIN ? n : read_failed(s, (int)-n);
 	/* A reset that a write was told of looks like an end here. */
 	if (s->write_err == ECONNRESET)
 		return read_failed(s, ECONNRESET);
@@ -410,21 +407,10 @@ count_given(struct stream *s, size_t given)
 static ssize_t
 give(struct stream *s, const struct iovec *iov, int n)
 {
-	int fd = watch_fd(&s->watch);
-	struct msghdr msg = {
-		.msg_iov = (struct iovec *)iov,	/* not written to */
-		.msg_iovlen = (size_t)n,
-	};
-	ssize_t given;
+	ssize_t given = sock_send(watch_fd(&s->watch), iov, n);
 
-	do
-		given = n == 1 ?
-		    send(fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL) :
-		    sendmsg(fd, &msg, MSG_NOSIGNAL);
-	while (given == -1 && errno == EINTR);
-
-	if (given == -1)
-		return errno == EAGAIN ? 0 : -errno;
+	if (given < 0)
+		return given == -EAGAIN ? 0 : given;
 	count_given(s, (size_t)given);
 	return given;
 }

@@ -10,9 +10,11 @@
  */
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -107,4 +109,23 @@ recv(int fd, void *to, size_t n, int flags)
 	line = (size_t)((char *)end - (char *)to) + 1;
 	return line == (size_t)there ? real_recv(fd, to, line, flags) :
 	    cut_recv(fd, to, line, flags);
+}
+
+/* The same for who calls the kernel without libc's recv(). */
+long
+syscall(long number, ...)
+{
+	static long (*next)(long, ...);
+	long a[6];
+	va_list args;
+
+	va_start(args, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(args, long);
+	va_end(args);
+	if (number == SYS_recvfrom)
+		return recv((int)a[0], (void *)a[1], (size_t)a[2], (int)a[3]);
+	if (next == NULL)
+		next = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+	return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

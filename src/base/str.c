@@ -102,14 +102,25 @@ str_split(struct str *rest, char sep, struct str *piece)
 	return true;
 }
 
+/* So many digits are always below 2^64. */
+enum { SAFE_DIGITS = 19 };
+
 bool
 str_number(struct str s, uint64_t *value)
 {
+	size_t safe = MIN(s.len, SAFE_DIGITS);
 	uint64_t v = 0;
 
 	if (s.len == 0)
 		return false;
-	for (size_t i = 0; i < s.len; i++) {
+	for (const char *p = s.at; p < s.at + safe; p++) {
+		unsigned digit = (unsigned char)*p - (unsigned)'0';
+
+		if (digit > 9)
+			return false;
+		v = v * 10 + digit;
+	}
+	for (size_t i = safe; i < s.len; i++) {
 		unsigned digit = (unsigned char)s.at[i] - (unsigned)'0';
 
 		if (digit > 9 || __builtin_mul_overflow(v, 10, &v) ||

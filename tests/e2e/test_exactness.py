@@ -249,6 +249,20 @@ def test_a_client_that_asks_on_after_its_last_is_read_to_its_end(
         assert c.at_end()
 
 
+def test_a_stray_byte_after_the_last_request_takes_no_answer_away(
+        gateway, upstream):
+    content = b"x" * (1 << 20)
+    daemon = gateway(upstream(answering(body=content)).port, rest=LINGERS)
+    with Client(daemon.port) as c:
+        c.send(POST + b"Content-Length: 2\r\n" + LAST + b"ok")
+        # All of it is with the kernel, and some not yet here.
+        daemon.wait_count("requests", 1, code="200")
+        daemon.wait_metric("penstock_exchanges", 0)
+        c.send(b"\r\n")
+        assert c.read_message().body == content
+        assert c.at_end()
+
+
 UNREADABLE = {
     "too large": b"Host: a\r\nX: " + b"x" * 40000,
     "malformed": b"Host : a\r\n\r\n",

@@ -256,7 +256,7 @@ most(uint64_t timers)
 static void
 print(const char *what, uint64_t timers, double nsec, double at_most)
 {
-	char text[64];
+	char text[96];
 
 	snprintf(text, sizeof text, "%s, %ju armed", what, (uintmax_t)timers);
 	micro_row(text, nsec, at_most);

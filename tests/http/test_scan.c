@@ -255,7 +255,7 @@ START_TEST(classes_of_bytes_are_those_of_the_grammar)
 }
 END_TEST
 
-/* At each place of a value: eight at a time or not. */
+/* At each place of a value: sixteen at a time or not. */
 START_TEST(a_control_byte_is_found_wherever_it_is)
 {
 	char text[] = GET "X: 0123456789abcdefghijklmno\r\n\r\n";
@@ -268,6 +268,25 @@ START_TEST(a_control_byte_is_found_wherever_it_is)
 		    SCAN_REQUEST, &usual_limits, WHOLE);
 		bool good = char_is((char)_i, CHAR_TEXT);
 		ck_assert_int_eq(r.result, good ? SCAN_DONE : SCAN_BAD);
+		text[at] = was;
+	}
+}
+END_TEST
+
+/* The same of a name: sixteen at a time, four, or none of that. */
+START_TEST(a_byte_of_no_token_is_found_wherever_it_is)
+{
+	char text[] = GET "Name-Of-Forty-Bytes-abcdefghijklmnopqrst: x\r\n\r\n";
+	size_t from = strlen(GET);
+
+	for (size_t at = from; at < from + 40; at++) {
+		char was = text[at];
+		text[at] = (char)_i;
+		struct scanned r = scan_in(str_make(text, sizeof text - 1),
+		    SCAN_REQUEST, &usual_limits, WHOLE);
+		bool ends = _i == ':' && at > from;
+		ck_assert_int_eq(r.result, ends || char_is((char)_i,
+		    CHAR_TOKEN) ? SCAN_DONE : SCAN_BAD);
 		text[at] = was;
 	}
 }
@@ -292,5 +311,7 @@ main(void)
 	tcase_add_test(t, trailers_are_fields_only);
 	tcase_add_test(t, classes_of_bytes_are_those_of_the_grammar);
 	tcase_add_loop_test(t, a_control_byte_is_found_wherever_it_is, 0, 256);
+	tcase_add_loop_test(t, a_byte_of_no_token_is_found_wherever_it_is, 0,
+	    256);
 	return run_suite(s);
 }

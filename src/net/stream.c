@@ -536,7 +536,8 @@ fill_pipe(struct stream *from, struct stream *to, size_t size)
 	    watch_fd(&from->watch), size);
 
 	if (n > 0) {
-		from->filled = (size_t)n == size;
+		/* Less than asked for may be all that the pipe had room for. */
+		from->filled = true;
 		count(&pool_of(from)->totals->received, (uint64_t)n);
 		return n;
 	}

@@ -167,7 +167,8 @@ bool stream_seems_quiet(const struct stream *s);
 
 /*
  * Did the last read take all that was there?  It did if it got less than it
- * asked for, and then nothing has come since but what a poll will tell.
+ * asked for, and then nothing has come since but what a poll will tell.  Of a
+ * splice that isn't known: false.
  */
 bool stream_took_all(const struct stream *s);
 

@@ -259,6 +259,15 @@ is_rest_there(void *arg)
 	    recv(x.source_fd, x.rest, sizeof x.rest, MSG_PEEK) == PAST;
 }
 
+static bool
+is_source_due(void *arg)
+{
+	uint8_t byte;
+
+	(void)arg;
+	return recv(x.source_fd, &byte, 1, MSG_PEEK) == 1;
+}
+
 /* All that was fed has arrived. */
 static bool
 is_idle(void *arg)
@@ -330,6 +339,22 @@ START_TEST(it_stops_at_the_last_opaque_byte)
 	rig_turns(&rig, 5);
 	ck_assert(!rig_sink_read(&sink));
 	ck_assert_uint_eq(sink.got, MANY + x.farewell);
+}
+END_TEST
+
+/* The kernel says less than asked for when the pipe is full, too. */
+START_TEST(whether_it_took_all_is_not_known)
+{
+	uint8_t bytes[PAST];
+
+	rig_write(x.in, "some");
+	rig_until(&rig, is_source_due, NULL);
+	ck_assert_int_eq(stream_recv(x.source, bytes, sizeof bytes), 4);
+	ck_assert(stream_took_all(x.source));
+	rig_write(x.in, "more");
+	rig_until(&rig, is_source_due, NULL);
+	ck_assert_int_eq(stream_splice(x.source, x.sink, PIPE_BYTES), 4);
+	ck_assert(!stream_took_all(x.source));
 }
 END_TEST
 
@@ -573,6 +598,7 @@ main(void)
 	tcase_add_test(t, much_goes_through_a_pipe_byte_by_byte);
 	tcase_add_test(t, a_sink_that_does_not_read_holds_the_source_back);
 	tcase_add_test(t, it_stops_at_the_last_opaque_byte);
+	tcase_add_test(t, whether_it_took_all_is_not_known);
 	tcase_add_test(t, little_at_a_time_is_copied);
 	tcase_add_test(t, it_goes_back_to_copying_when_little_comes);
 	tcase_add_test(t, without_a_pipe_it_is_copied);

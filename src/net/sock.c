@@ -121,6 +121,15 @@ sock_local(int fd, struct addr *out)
  * ever is.  Sanitizers look at the usual ones.
  */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_WATCHED	1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+    __has_feature(memory_sanitizer)
+#define IS_WATCHED	1
+#endif
+#endif
+
+#ifdef IS_WATCHED
 #define CALL_RECV(fd, to, size)	recv((fd), (to), (size), 0)
 #define CALL_SEND(fd, msg)	sendmsg((fd), (msg), MSG_NOSIGNAL)
 #else

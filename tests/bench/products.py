@@ -4,7 +4,7 @@
 Equal settings: no log, one worker on one core, connections to the upstream
 kept, as many of them as there are clients, and no time limit that a crowd
 could run into.  Where a program has a faster way that its manual recommends
-(HAProxy splices what is large in tcp mode; nginx gets larger buffers, and no
+(HAProxy splices what is large; nginx gets larger buffers, and no
 temporary files), it has that.
 """
 
@@ -226,6 +226,7 @@ class Haproxy(Product):
 global
     nbthread 1
     maxconn {connections}
+    {pipes}
 defaults
     mode {mode}
     timeout connect 4s
@@ -242,8 +243,10 @@ backend origin
 backend bulk
     server bulk 127.0.0.1:{bulk_port}
 """
+    PIPES = "tune.pipesize 524288"
     # splice-auto would decide against it here; small messages are dearer so.
-    SPLICE = """option splice-request
+    SPLICE = """
+    option splice-request
     option splice-response"""
     HTTP = """option http-keep-alive
     option forwardfor
@@ -255,9 +258,10 @@ backend bulk
         options = "" if tcp else self.HTTP
         return self.CONFIG.format(
             # Pipes take descriptors as well.
-            connections=CONNECTIONS // (2 if tcp else 1),
+            connections=CONNECTIONS // (2 if task.large else 1),
             origin=task.origin, mode="tcp" if tcp else "http",
-            options=self.SPLICE if tcp and task.large else options,
+            options=options + self.SPLICE if task.large else options,
+            pipes=self.PIPES if task.large else "",
             gate=f"maxconn {task.gate}" if task.gate else "",
             bulk="use_backend bulk if { path_beg /bulk }" if task.bulk
             else "", bulk_port=task.bulk or task.origin)

@@ -92,8 +92,11 @@ AC_DEFUN([PENSTOCK_HARDENING], [
 
 # -ftrivial-auto-var-init is left out: it would clear the 64 KiB arrays on the
 # stack that a read fills anyway.
+# -fno-plt hardens nothing: as -z now binds all functions when the program
+# starts, calls needn't go by way of where they would be bound later.
 AC_DEFUN([PENSTOCK_HARDENING_CFLAGS], [
 	PENSTOCK_TRY_CFLAGS([HARDENING_CFLAGS], [-fPIE])
+	PENSTOCK_TRY_CFLAGS([HARDENING_CFLAGS], [-fno-plt])
 	PENSTOCK_TRY_CFLAGS([HARDENING_CFLAGS], [-fstack-protector-strong])
 	PENSTOCK_TRY_CFLAGS([HARDENING_CFLAGS], [-fstack-clash-protection])
 	PENSTOCK_TRY_CFLAGS([HARDENING_CFLAGS], [-fcf-protection])

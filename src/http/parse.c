@@ -54,7 +54,7 @@ name_slot(const char *at, size_t n)
 	unsigned first = (unsigned char)at[0] | 0x20;
 	unsigned last = (unsigned char)at[n - 1] | 0x20;
 
-	return (unsigned)n * 37 + first * 11 + last * 3;
+	return (unsigned)n + first * 8 + last * 5;
 }
 
 static void
@@ -169,6 +169,26 @@ run(struct parser *p, llhttp_type_t type, const char *bytes, size_t n,
 
 /* --- fields ------------------------------------------------------------ */
 
+static inline bool
+is_like4(const char *at, const char *lower)
+{
+	uint32_t a, b;
+
+	memcpy(&a, at, sizeof a);
+	memcpy(&b, lower, sizeof b);
+	return (a | UINT32_C(0x20202020)) == b;
+}
+
+static inline bool
+is_like8(const char *at, const char *lower)
+{
+	uint64_t a, b;
+
+	memcpy(&a, at, sizeof a);
+	memcpy(&b, lower, sizeof b);
+	return (a | UINT64_C(0x2020202020202020)) == b;
+}
+
 /*
  * `lower` has small letters, digits and hyphens only, `at` token characters:
  * among those, setting bit 5 makes no two of different letters equal.
@@ -176,24 +196,20 @@ run(struct parser *p, llhttp_type_t type, const char *bytes, size_t n,
 static inline bool
 is_name(const char *at, const char *lower, size_t n)
 {
-	const uint32_t bit5 = UINT32_C(0x20202020);
-	uint32_t a, b;
+	size_t i = 0;
 
-	if (n < sizeof a) {
-		for (size_t i = 0; i < n; i++) {
-			if ((at[i] | 0x20) != lower[i])
-				return false;
-		}
-		return true;
+	if (n < 4) {
+		for (; i < n && (at[i] | 0x20) == lower[i]; i++)
+			;
+		return i == n;
 	}
-	for (size_t i = 0;; i = MIN(i + sizeof a, n - sizeof a)) {
-		memcpy(&a, at + i, sizeof a);
-		memcpy(&b, lower + i, sizeof b);
-		if ((a | bit5) != b)
+	/* The last of them overlap, unless n is a multiple of eight. */
+	for (; n - i >= 8; i += 8)
+		if (!is_like8(at + i, lower + i))
 			return false;
-		if (i == n - sizeof a)
-			return true;
-	}
+	if (n >= 8)
+		return is_like8(at + n - 8, lower + n - 8);
+	return is_like4(at, lower) && is_like4(at + n - 4, lower + n - 4);
 }
 
 static inline enum field_id
@@ -369,15 +385,15 @@ read_request_line(struct head *h)
 {
 	struct str method = method_name(h->method);
 	struct str target = head_str(h, h->target);
-	struct str rest = str_skip(str_make(h->base, h->length),
-	    h->target.at + h->target.len);
+	const char *rest = target.at + target.len;
+	size_t left = (size_t)(h->base + h->length - rest);
 
 	return method.len > 0 && h->target.at == method.len + 1 &&
 	    memcmp(h->base, method.at, method.len) == 0 &&
 	    h->base[method.len] == ' ' && chars_are(target, CHAR_TARGET) &&
-	    str_starts(rest, STR(" ")) &&
-	    str_starts(str_skip(rest, strlen(" HTTP/1.x")), STR("\r\n")) &&
-	    read_minor(str_head(str_skip(rest, 1), strlen("HTTP/1.x")), h);
+	    left >= strlen(" HTTP/1.x\r\n") && rest[0] == ' ' &&
+	    memcmp(rest + strlen(" HTTP/1.x"), "\r\n", 2) == 0 &&
+	    read_minor(str_make(rest + 1, strlen("HTTP/1.x")), h);
 }
 
 static bool
@@ -473,14 +489,15 @@ read_status_line(struct head *h)
 {
 	uint32_t next = h->count > 0 ? h->fields[0].name : h->length - 2;
 	struct str line = str_make(h->base, next - strlen("\r\n"));
-	uint64_t status;
 
 	if (line.len < strlen("HTTP/1.1 200") || line.at[8] != ' ' ||
-	    !read_minor(str_head(line, 8), h) ||
-	    !str_number(str_head(str_skip(line, 9), 3), &status) ||
-	    status < 100 || status > 599)
+	    !read_minor(str_head(line, 8), h) || !is_digit(line.at[9]) ||
+	    !is_digit(line.at[10]) || !is_digit(line.at[11]))
 		return false;
-	h->status = (int)status;
+	h->status = (line.at[9] - '0') * 100 + (line.at[10] - '0') * 10 +
+	    line.at[11] - '0';
+	if (h->status < 100 || h->status > 599)
+		return false;
 	if (line.len == strlen("HTTP/1.1 200"))
 		return true;
 	h->reason.at = strlen("HTTP/1.1 200 ");

@@ -219,7 +219,7 @@ in_start(struct scan *s, const char *p, const char *end, uint32_t limit,
 	s->line += (uint32_t)(p - was);
 	if (p == end)
 		return p;
-	if (LIKELY(end - p >= 2 && p[0] == '\r' && p[1] == '\n')) {
+	if (LIKELY(end - p >= 2 && memcmp(p, "\r\n", 2) == 0)) {
 		s->state = AT_FIELD;
 		return p + 2;
 	}
@@ -254,12 +254,15 @@ whole_fields(struct scan *s, const char *p, const char *end, uint16_t limit)
 	while (fields < limit) {
 		const char *at = skip_letters(p, end);
 
-		if (UNLIKELY(at == end || *at != ':'))
+		if (UNLIKELY(at == end || *at != ':')) {
 			at = skip_token(at, end);
-		if (at == p || at == end || *at != ':')
+			if (at == end || *at != ':')
+				break;
+		}
+		if (at == p)
 			break;
 		at = skip_text(at + 1, end);
-		if (end - at < 2 || at[0] != '\r' || at[1] != '\n')
+		if (end - at < 2 || memcmp(at, "\r\n", 2) != 0)
 			break;
 		fields++;
 		p = at + 2;

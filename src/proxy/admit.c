@@ -78,6 +78,7 @@ pass_gates(struct exchange *x)
 		}
 	}
 	x->times.admitted = now;
+	x->engaged = true;
 	return XS_RESOLVE;
 }
 
@@ -173,8 +174,6 @@ admit_leave_upstream(struct exchange *x)
 {
 	nsec_t now = worker_now(x->worker);
 
-	if (x->times.admitted == 0)
-		return;
 	for (unsigned i = 0; i < x->pass_count; i++)
 		if (x->route->limits[i].of_upstream)
 			limit_leave(&x->passes[i], x->worker->id, now,

@@ -147,8 +147,13 @@ exchange_run(struct exchange *x, enum exchange_state next)
 void
 exchange_arm(struct exchange *x, nsec_t due)
 {
+	nsec_t next = MIN(due, x->total_due);
+
 	x->due = due;
-	x->client->arm(x->session, MIN(due, x->total_due));
+	if (next == x->armed)
+		return;
+	x->armed = next;
+	x->client->arm(x->session, next);
 }
 
 /* Failures to connect are counted where the next server is tried. */
@@ -199,6 +204,7 @@ exchange_on_late(struct exchange *x)
 {
 	nsec_t now = worker_now(x->worker);
 
+	x->armed = 0;
 	if (x->state == XS_OVER)
 		return;
 	if (x->state == XS_REPLY) {
@@ -258,6 +264,9 @@ exchange_stop(struct exchange *x, enum failure why)
 void
 exchange_release_upstream(struct exchange *x)
 {
+	if (!x->engaged)
+		return;
+	x->engaged = false;
 	resolve_cancel(&x->resolve);
 	dial_cancel(&x->dial);
 	if (x->conn != NULL) {

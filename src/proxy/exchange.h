@@ -105,6 +105,7 @@ struct exchange {
 	struct exchange_times	 times;
 	nsec_t			 due;		/* of this state; or never */
 	nsec_t			 total_due;	/* of `total`; or never */
+	nsec_t			 armed;		/* the earlier; 0: neither */
 	struct mail		 over;
 	struct stream_writer	 reply;		/* REPLY: to the client */
 
@@ -126,6 +127,7 @@ struct exchange {
 	unsigned		 charged;	/* buckets that are behind us */
 	unsigned		 admitted;	/* gates that are */
 	bool			 holds;		/* until its tokens are due */
+	bool			 engaged;	/* and nothing was released */
 
 	/* Upstream. */
 	bool			 listed;	/* by its name */
@@ -239,7 +241,7 @@ enum exchange_state exchange_failed(struct exchange *x, enum failure why);
 void exchange_fail(struct exchange *x, enum failure why);
 
 /*
- * Give back what was taken upstream: harmless when nothing is left.  A
+ * Give back what was taken upstream since admission, once; harmless later.  A
  * connection that is still there is closed; only whoever has read a response to
  * its end may have given it to the pool before.
  */

@@ -44,6 +44,7 @@ struct pool {
 	struct slab		 conns;
 	struct slab		 groups;
 	struct map		 destinations;
+	struct destination	*last;		/* found or made; NULL: none */
 };
 
 static wheel_fn		on_expiry;
@@ -90,15 +91,26 @@ pool_group_init(struct pool_group *g, unsigned max, nsec_t keep,
 	list_init(&g->idle);
 }
 
+/* Many ask for the destination that was asked for just before. */
+static struct destination *
+find_destination(const struct pool *p, struct str name)
+{
+	if (p->last != NULL && str_equal(p->last->node.key, name))
+		return p->last;
+
+	struct map_node *n = map_find(&p->destinations, name);
+
+	return n == NULL ? NULL : container_of(n, struct destination, node);
+}
+
 struct pool_group *
 pool_destination(struct pool *p, struct str name, unsigned max, nsec_t keep)
 {
-	struct map_node *n = map_find(&p->destinations, name);
-	struct destination *d;
+	struct destination *d = find_destination(p, name);
 
-	if (n != NULL) {
-		d = container_of(n, struct destination, node);
+	if (d != NULL) {
 		d->held++;
+		p->last = d;
 		return &d->group;
 	}
 	if (name.len > sizeof d->name)
@@ -111,6 +123,7 @@ pool_destination(struct pool *p, struct str name, unsigned max, nsec_t keep)
 	d->held = 1;
 	memcpy(d->name, name.at, name.len);
 	map_add(&p->destinations, &d->node, str_make(d->name, name.len));
+	p->last = d;
 	return &d->group;
 }
 
@@ -125,6 +138,8 @@ settle(struct pool *p, struct pool_group *g)
 	if (d->held != 0 || g->idle_count != 0 || g->busy_count != 0)
 		return;
 	map_remove(&p->destinations, &d->node);
+	if (p->last == d)
+		p->last = NULL;
 	slab_give(&p->groups, d);
 }
 

@@ -280,6 +280,27 @@ START_TEST(the_oldest_of_all_groups_is_evicted)
 }
 END_TEST
 
+START_TEST(each_destination_is_found_whichever_was_asked_for_before)
+{
+	struct pool_group *a = pool_destination(pool, STR("p a:80"), 2,
+	    NSEC_PER_SEC);
+	struct pool_group *b = pool_destination(pool, STR("p b:80"), 2,
+	    NSEC_PER_SEC);
+	struct pool_group *again = pool_destination(pool, STR("p a:80"), 2,
+	    NSEC_PER_SEC);
+
+	ck_assert_ptr_ne(a, b);
+	ck_assert_ptr_eq(a, again);
+	pool_group_done(pool, &again);
+	pool_group_done(pool, &a);
+	/* It was the last, and has gone: what is asked for now is new. */
+	a = pool_destination(pool, STR("p a:80"), 3, NSEC_PER_SEC);
+	ck_assert_uint_eq(a->max, 3);
+	pool_group_done(pool, &a);
+	pool_group_done(pool, &b);
+}
+END_TEST
+
 START_TEST(a_destination_lives_while_it_has_connections)
 {
 	struct pool_group *g = pool_destination(pool, STR("p a:80"), 2,
@@ -323,6 +344,8 @@ main(void)
 	tcase_add_test(t,
 	    a_busy_one_is_not_closed_by_the_time_it_was_idle_for);
 	tcase_add_test(t, the_oldest_of_all_groups_is_evicted);
+	tcase_add_test(t,
+	    each_destination_is_found_whichever_was_asked_for_before);
 	tcase_add_test(t, a_destination_lives_while_it_has_connections);
 	suite_add_tcase(s, t);
 	return run_suite(s);

@@ -4,6 +4,9 @@
  */
 #include "base/siphash.h"
 
+#include <endian.h>
+#include <string.h>
+
 struct sip {
 	uint64_t	v0, v1, v2, v3;
 };
@@ -31,9 +34,19 @@ rounds(struct sip *s, unsigned n)
 	}
 }
 
-/* Little-endian, up to 8 bytes. */
+/* Eight bytes, little-endian. */
 static uint64_t
-word_at(const uint8_t *p, size_t n)
+word_at(const uint8_t *p)
+{
+	uint64_t word;
+
+	memcpy(&word, p, sizeof word);
+	return le64toh(word);
+}
+
+/* The same of less than eight. */
+static uint64_t
+rest_at(const uint8_t *p, size_t n)
 {
 	uint64_t word = 0;
 
@@ -53,8 +66,8 @@ add_word(struct sip *s, uint64_t word)
 uint64_t
 siphash(const uint8_t key[SIPHASH_KEY], const void *data, size_t n)
 {
-	uint64_t k0 = word_at(key, 8);
-	uint64_t k1 = word_at(key + 8, 8);
+	uint64_t k0 = word_at(key);
+	uint64_t k1 = word_at(key + 8);
 	struct sip s = {
 		.v0 = k0 ^ UINT64_C(0x736f6d6570736575),
 		.v1 = k1 ^ UINT64_C(0x646f72616e646f6d),
@@ -65,8 +78,8 @@ siphash(const uint8_t key[SIPHASH_KEY], const void *data, size_t n)
 	size_t left = n;
 
 	for (; left >= 8; left -= 8, p += 8)
-		add_word(&s, word_at(p, 8));
-	add_word(&s, word_at(p, left) | (uint64_t)n << 56);
+		add_word(&s, word_at(p));
+	add_word(&s, rest_at(p, left) | (uint64_t)n << 56);
 	s.v2 ^= 0xff;
 	rounds(&s, 4);
 	return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;

@@ -82,11 +82,9 @@ static enum failure
 absolute_parse(const struct head *h, struct str text, struct target *out)
 {
 	struct str rest = str_skip(text, strlen("http://"));
-	const char *p = rest.at, *stop = p + rest.len;
+	size_t end = str_find(rest, '/');
 
-	while (p < stop && *p != '/' && *p != '?')
-		p++;
-	size_t end = (size_t)(p - rest.at);
+	end = str_find(str_head(rest, end), '?');
 	out->form = TARGET_ABSOLUTE;
 	out->path = str_skip(rest, end);
 	if (!authority_parse(str_head(rest, end), &out->authority))
@@ -118,7 +116,8 @@ target_parse(const struct head *h, struct target *out)
 		out->path = text;
 		return FAIL_NONE;
 	}
-	if (str_starts_nocase(text, STR("http://")))
+	if (str_starts(text, STR("http://")) ||
+	    str_starts_nocase(text, STR("http://")))
 		return absolute_parse(h, text, out);
 	return FAIL_BAD_REQUEST;
 }

@@ -74,8 +74,15 @@ weigh_name(const struct conf_rule *r, struct str host, uint16_t port)
 	return 2 * weight + (r->port != 0);
 }
 
+/* Most lists of rules are empty: asked here, where that costs no call. */
+static inline bool
+has_none(const struct conf_rules *rules)
+{
+	return rules->count == 0;
+}
+
 static unsigned
-best_addr(const struct conf_rules *rules, const struct addr *a)
+best_addr_of(const struct conf_rules *rules, const struct addr *a)
 {
 	unsigned best = 0;
 
@@ -84,14 +91,26 @@ best_addr(const struct conf_rules *rules, const struct addr *a)
 	return best;
 }
 
+static inline unsigned
+best_addr(const struct conf_rules *rules, const struct addr *a)
+{
+	return has_none(rules) ? 0 : best_addr_of(rules, a);
+}
+
 static unsigned
-best_name(const struct conf_rules *rules, struct str host, uint16_t port)
+best_name_of(const struct conf_rules *rules, struct str host, uint16_t port)
 {
 	unsigned best = 0;
 
 	for (size_t i = 0; i < rules->count; i++)
 		best = MAX(best, weigh_name(&rules->at[i], host, port));
 	return best;
+}
+
+static inline unsigned
+best_name(const struct conf_rules *rules, struct str host, uint16_t port)
+{
+	return has_none(rules) ? 0 : best_name_of(rules, host, port);
 }
 
 /* --- questions --------------------------------------------------------- */

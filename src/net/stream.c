@@ -64,7 +64,6 @@ struct stream_pool {
 
 static watch_fn	on_ready;
 static int	flush(struct stream *s);
-static ssize_t	give(struct stream *s, const struct iovec *iov, int n);
 static void	write_failed(struct stream *s, int err);
 static bool	enqueue(struct stream *s, const struct iovec *iov, int n,
 		    size_t given, enum block_use use);
@@ -319,6 +318,27 @@ stream_set_writer(struct stream *s, struct stream_writer *w, size_t low)
 	s->low = (uint32_t)MIN(low, UINT32_MAX);
 }
 
+/* The kernel took that much. */
+static inline void
+count_given(struct stream *s, size_t given)
+{
+	if (s->writer != NULL)
+		s->writer->sent_at = loop_now(pool_of(s)->kind.loop);
+	count(&pool_of(s)->totals->sent, given);
+}
+
+/* The bytes that the kernel took, which may be none; or -errno. */
+static inline ssize_t
+give(struct stream *s, const struct iovec *iov, int n)
+{
+	ssize_t given = sock_send(watch_fd(&s->watch), iov, n);
+
+	if (given < 0)
+		return given == -EAGAIN ? 0 : given;
+	count_given(s, (size_t)given);
+	return given;
+}
+
 static size_t
 length_of(const struct iovec *iov, int n)
 {
@@ -392,27 +412,6 @@ drop_queue(struct stream *s)
 	pipes_give(p->pipes, &s->queue->pipe);
 	slab_give(&p->queues, s->queue);
 	s->queue = NULL;
-}
-
-/* The kernel took that much. */
-static void
-count_given(struct stream *s, size_t given)
-{
-	if (s->writer != NULL)
-		s->writer->sent_at = loop_now(pool_of(s)->kind.loop);
-	count(&pool_of(s)->totals->sent, given);
-}
-
-/* The bytes that the kernel took, which may be none; or -errno. */
-static ssize_t
-give(struct stream *s, const struct iovec *iov, int n)
-{
-	ssize_t given = sock_send(watch_fd(&s->watch), iov, n);
-
-	if (given < 0)
-		return given == -EAGAIN ? 0 : given;
-	count_given(s, (size_t)given);
-	return given;
 }
 
 /* Write from the blocks once; 0 or a negative errno. */

@@ -198,8 +198,8 @@ put_ip4(struct out *o, const uint8_t *ip)
 	out_add(o, text, (size_t)(end - text));
 }
 
-static void
-put_ip(struct out *o, const struct addr *a)
+void
+addr_put_ip(struct out *o, const struct addr *a)
 {
 	char text[INET6_ADDRSTRLEN];
 
@@ -233,7 +233,7 @@ addr_print(const struct addr *a, char *out, size_t size)
 	out_init(&o, out, size - 1);
 	if (a->family == ADDR_IP6)
 		out_char(&o, '[');
-	put_ip(&o, a);
+	addr_put_ip(&o, a);
 	if (a->family == ADDR_IP6)
 		out_char(&o, ']');
 	if (is_ip) {
@@ -253,7 +253,7 @@ addr_print_ip(const struct addr *a, char *out, size_t size)
 
 	ASSERT(size > 0);
 	out_init(&o, out, size - 1);
-	put_ip(&o, a);
+	addr_put_ip(&o, a);
 	out[out_len(&o)] = '\0';
 	return out;
 }

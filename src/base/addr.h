@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 
 #include "base/defs.h"
+#include "base/str.h"
 
 enum addr_family { ADDR_NONE, ADDR_IP4, ADDR_IP6, ADDR_UNIX };
 
@@ -64,6 +65,7 @@ bool addr_range_has(const struct addr_range *r, const struct addr *a);
 char *addr_print(const struct addr *a, char *out, size_t size);
 
 /* The same without port and brackets: "1.2.3.4", "::1", "unix:". */
+void addr_put_ip(struct out *o, const struct addr *a);
 char *addr_print_ip(const struct addr *a, char *out, size_t size);
 
 /* Same family, address and port (or path). */

@@ -56,12 +56,17 @@ static struct forwarded
 forwarded_of(struct exchange *x, char *text, size_t size)
 {
 	struct forwarded f = { .proto = "http" };
+	struct out o;
 
 	if (x->service->conf->mode != MODE_GATEWAY)
 		return f;
 	/* The path of a unix socket would be no address to anybody. */
-	f.client = x->from->family == ADDR_UNIX ? STR("unknown") :
-	    str_of(addr_print_ip(x->from, text, size));
+	out_init(&o, text, size);
+	if (x->from->family == ADDR_UNIX)
+		out_put(&o, "unknown");
+	else
+		addr_put_ip(&o, x->from);
+	f.client = out_text(&o);
 	f.host = x->host.text;
 	f.trusted = routing_is_trusted(x);
 	return f;

@@ -80,9 +80,9 @@ put_via(struct out *o, const struct head *h, struct str name)
 
 	if (UNLIKELY(at == NULL))
 		return;
-	at = str_copy(at, STR("Via: 1."));
-	*at++ = h->minor == 0 ? '0' : '1';
-	*at++ = ' ';
+	at = str_copy(at, STR("Via: 1.1 "));
+	if (h->minor == 0)
+		at[-2] = '0';
 	at = str_copy(at, name);
 	(void)str_copy(at, STR("\r\n"));
 }

@@ -23,9 +23,11 @@ enum { READ_MIN = 4096 };
 
 /*
  * So many reads in a row that got so much make a flow bulk, until one gets
- * little.  A splice of little costs more than a copy.
+ * little; or one, if BULK_SURE is known to follow.  A splice of little costs
+ * more than a copy.
  */
 enum { BULK_AFTER = 4, BULK_LARGE = 32768, BULK_LITTLE = 16384 };
+enum { BULK_SURE = 262144 };
 
 /* While nothing is queued, bulk may read `high` so many times. */
 enum { BULK_HIGH = 4 };
@@ -179,6 +181,23 @@ is_bulk(const struct flow *f)
 	return f->large >= BULK_AFTER;
 }
 
+static uint64_t
+opaque_bytes(struct flow *f)
+{
+	if (f->opts.bytes == NULL)
+		return UINT64_MAX;
+	return f->opts.opaque != NULL ? f->opts.opaque(f) : 0;
+}
+
+/* Much is known to follow, not only possible. */
+static bool
+is_long(struct flow *f)
+{
+	uint64_t left = opaque_bytes(f);
+
+	return left >= BULK_SURE && left < UINT64_MAX;
+}
+
 /* That much came at once. */
 static void
 note_size(struct flow *f, size_t n)
@@ -186,15 +205,7 @@ note_size(struct flow *f, size_t n)
 	if (n < BULK_LITTLE)
 		f->large = 0;
 	else if (n >= BULK_LARGE && !is_bulk(f))
-		f->large++;
-}
-
-static uint64_t
-opaque_bytes(struct flow *f)
-{
-	if (f->opts.bytes == NULL)
-		return UINT64_MAX;
-	return f->opts.opaque != NULL ? f->opts.opaque(f) : 0;
+		f->large = is_long(f) ? BULK_AFTER : f->large + 1;
 }
 
 static bool
@@ -243,9 +254,10 @@ on_readable(void *arg)
 		return;
 	}
 	f->fin = n == 0;
+	if (take(f, bytes, (size_t)n) == FLOW_GONE)
+		return;
 	note_size(f, (size_t)n);
-	if (take(f, bytes, (size_t)n) != FLOW_GONE)
-		settle(f);
+	settle(f);
 }
 
 static enum flow_step
@@ -277,27 +289,39 @@ can_splice(struct flow *f)
 	    opaque_bytes(f) >= BULK_LARGE;
 }
 
-/* False: nothing was done, and the source must be read. */
+/*
+ * Splice while all of it is taken at once, but no more than a pipe holds: the
+ * kernel gives a part of what is there when its pieces are small.  False:
+ * nothing was done, and the source must be read.
+ */
 static bool
 splice_some(struct flow *f)
 {
-	if (!can_splice(f) || stream_queued(f->opts.sink) > 0)
-		return false;
+	struct stream *sink = f->opts.sink;
+	size_t room = PIPE_BYTES;
+	ssize_t n = 0;
 
-	ssize_t n = stream_splice(f->opts.source, f->opts.sink,
-	    (size_t)MIN(opaque_bytes(f), (uint64_t)PIPE_BYTES));
-
-	if (n == 0) {
-		f->large = 0;
-		return false;
+	while (room > 0 && can_splice(f) && stream_queued(sink) == 0) {
+		n = stream_splice(f->opts.source, sink,
+		    (size_t)MIN(opaque_bytes(f), (uint64_t)room));
+		if (n <= 0)
+			break;
+		room -= (size_t)n;
+		note_size(f, (size_t)n);
+		if (pass(f, (size_t)n) == FLOW_GONE)
+			return true;
+		if (f->err != 0 || f->source_over)
+			break;
 	}
 	if (n < 0) {
 		finish(f, FLOW_SOURCE_FAILED, (int)-n);
 		return true;
 	}
-	note_size(f, (size_t)n);
-	if (pass(f, (size_t)n) != FLOW_GONE)
-		settle(f);
+	if (room == PIPE_BYTES) {
+		f->large = 0;
+		return false;
+	}
+	settle(f);
 	return true;
 }
 

@@ -13,6 +13,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+/* So many attempts to open one are left out at most, as a power of 2. */
+enum { SKIP_BITS = 10 };
+
 void
 pipes_init(struct pipes *p, unsigned max)
 {
@@ -66,12 +69,29 @@ count(_Atomic uint64_t *figure, uint64_t n)
 	    memory_order_relaxed);
 }
 
+/* Where there is none to be had, it is asked for less and less often. */
+static bool
+open_in_turn(struct pipes *p, struct pipe *pipe)
+{
+	if (p->to_skip > 0) {
+		p->to_skip--;
+		return false;
+	}
+	if (pipe_open(pipe)) {
+		p->refusals = 0;
+		return true;
+	}
+	p->refusals = MIN(p->refusals + 1, SKIP_BITS);
+	p->to_skip = 1U << p->refusals;
+	return false;
+}
+
 static struct pipe *
 take(struct pipes *p)
 {
 	struct pipe *pipe = p->free;
 
-	if (pipe == NULL || (pipe->in == -1 && !pipe_open(pipe)))
+	if (pipe == NULL || (pipe->in == -1 && !open_in_turn(p, pipe)))
 		return NULL;
 	p->free = pipe->next;
 	count(&p->taken, 1);

@@ -37,6 +37,8 @@ struct pipe {
 struct pipes {
 	struct pipe		 all[PIPES];
 	struct pipe		*free;
+	unsigned		 refusals;	/* by the kernel, in a row */
+	unsigned		 to_skip;	/* before it is asked again */
 	_Atomic uint64_t	 taken;		/* pipes in use */
 	_Atomic uint64_t	 moved;		/* bytes that left one */
 };

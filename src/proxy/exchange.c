@@ -402,11 +402,11 @@ on_reply_sent(struct stream_writer *w, int err)
 /* --- the end ----------------------------------------------------------- */
 
 /*
- * The request is there to its end, the client has said that it is the last,
- * and nothing has come since.  What asks for more than HTTP may have more
- * behind it all the same.  So may who breaks its word, with a stray CRLF, say:
- * a reset takes away what is still on its way to it, and so an answer of more
- * than is on its way at once is waited for.
+ * The request is a head alone, the client has said that it is the last, and
+ * nothing has come since.  What asks for more than HTTP may have more behind
+ * it all the same, and behind a body old clients send a CRLF (RFC 9112 section
+ * 2.2).  So may who breaks its word: a reset takes away what is still on its
+ * way to it, and so an answer of more than is on its way at once is waited for.
  */
 static bool
 is_last_word(const struct exchange *x)
@@ -419,9 +419,8 @@ is_last_word(const struct exchange *x)
 		return false;
 	if (!h->close && (h->minor > 0 || h->keep_alive))
 		return false;
-	if (x->framing.kind != FRAMING_NONE && !body_is_done(&x->body))
-		return false;
-	return *x->client->input(x->session) == NULL &&
+	return x->framing.kind == FRAMING_NONE &&
+	    *x->client->input(x->session) == NULL &&
 	    !stream_is_paused(client) && stream_took_all(client) &&
 	    stream_seems_quiet(client);
 }

@@ -22,11 +22,11 @@
 enum { READ_MIN = 4096 };
 
 /*
- * So many reads in a row that got so much make a flow bulk, until one gets
- * little; or one, if BULK_SURE is known to follow.  A splice of little costs
- * more than a copy.
+ * A flow is bulk when so many reads more have got much than have got little,
+ * of the last ones; or one has, and BULK_SURE is known to follow.  A splice of
+ * little costs more than a copy.
  */
-enum { BULK_AFTER = 4, BULK_LARGE = 32768, BULK_LITTLE = 16384 };
+enum { BULK_AFTER = 4, BULK_MOST = 8, BULK_LARGE = 32768, BULK_LITTLE = 16384 };
 enum { BULK_SURE = 262144 };
 
 /* While nothing is queued, bulk may read `high` so many times. */
@@ -203,15 +203,16 @@ static void
 note_size(struct flow *f, size_t n)
 {
 	if (n < BULK_LITTLE)
-		f->large = 0;
-	else if (n >= BULK_LARGE && !is_bulk(f))
-		f->large = is_long(f) ? BULK_AFTER : f->large + 1;
+		f->large -= f->large > 0;
+	else if (n >= BULK_LARGE && f->large < BULK_MOST)
+		f->large = is_long(f) ? BULK_MOST : f->large + 1;
 }
 
 static bool
 reads_bulk(struct flow *f)
 {
 	return is_bulk(f) && stream_queued(f->opts.sink) == 0 &&
+	    !loop_is_busy(stream_loop(f->opts.sink)) &&
 	    (f->opts.any_size || opaque_bytes(f) >= LOOP_BULK) &&
 	    !blocks_are_short(loop_blocks(stream_loop(f->opts.sink)),
 	    BLOCK_HEAD);
@@ -290,15 +291,18 @@ can_splice(struct flow *f)
 }
 
 /*
- * Splice while all of it is taken at once, but no more than a pipe holds: the
- * kernel gives a part of what is there when its pieces are small.  False:
- * nothing was done, and the source must be read.
+ * Splice while all of it is taken at once, but no more than a pipe holds, or,
+ * where others wait for their turn, than one read would get: the kernel gives
+ * a part of what is there when its pieces are small.  False: nothing was done,
+ * and the source must be read.
  */
 static bool
 splice_some(struct flow *f)
 {
 	struct stream *sink = f->opts.sink;
-	size_t room = PIPE_BYTES;
+	size_t most = loop_is_busy(stream_loop(sink)) ? LOOP_SCRATCH :
+	    PIPE_BYTES;
+	size_t room = most;
 	ssize_t n = 0;
 
 	while (room > 0 && can_splice(f) && stream_queued(sink) == 0) {
@@ -317,7 +321,7 @@ splice_some(struct flow *f)
 		finish(f, FLOW_SOURCE_FAILED, (int)-n);
 		return true;
 	}
-	if (room == PIPE_BYTES) {
+	if (room == most) {
 		f->large = 0;
 		return false;
 	}

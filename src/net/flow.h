@@ -9,11 +9,12 @@
  *	source -----> sink  ------------------------->  source is paused
  *	      <----- <= low ----------------------------
  *
- * After some large reads in a row it is bulk: more is read at once, four times
- * `high` while nothing is queued; and where the bytes go on as they are, and
- * `splice` allows it, they go through a pipe (pipe.h) and nobody sees them.
- * Then the source is paused until the pipe is empty, whatever the marks are.
- * When little comes, it is as before.
+ * After some large reads it is bulk: more is read at once, four times `high`
+ * while nothing is queued; and where the bytes go on as they are, and `splice`
+ * allows it, they go through a pipe (pipe.h) and nobody sees them.  Then the
+ * source is paused until the pipe is empty, whatever the marks are.  When
+ * little comes, it is as before; and while the loop is busy, no more is moved
+ * at once than one read would get.
  *
  * What is done with the bytes is the `bytes` function's: it sends what it
  * makes of them to the sink.  Without one they go as they are.
@@ -119,7 +120,7 @@ struct flow {
 	bool			 paused;	/* counted as such */
 	bool			 taking;	/* in `bytes` or `passed` */
 	bool			 drains;	/* read when all has gone */
-	uint8_t			 large;		/* such reads in a row */
+	uint8_t			 large;		/* more such reads than not */
 	int			 err;		/* of the sink */
 	nsec_t			 short_since;	/* of memory; 0: it isn't */
 	uint64_t		 bytes;		/* read from the source */

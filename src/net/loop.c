@@ -50,6 +50,8 @@ struct loop {
 	nsec_t			 timer_due;	/* what `timer` waits for */
 	nsec_t			 wall_offset;	/* time of day - now */
 	nsec_t			 wall_due;	/* when to look again */
+	uint64_t		 ready_then;	/* stats.ready, a turn ago */
+	uint64_t		 ready_last;	/* in the last turn */
 	struct list		 again;
 	struct mail		*later;
 	struct mail		**later_end;
@@ -206,6 +208,12 @@ void
 loop_set_blocks(struct loop *loop, struct blocks *blocks)
 {
 	loop->blocks = blocks;
+}
+
+bool
+loop_is_busy(const struct loop *loop)
+{
+	return loop->ready_last > LOOP_BUSY;
 }
 
 struct blocks *
@@ -525,6 +533,8 @@ before_poll(struct ev_loop *ev)
 	if (lag > get(&stats->lag_recent))
 		set(&stats->lag_recent, lag);
 	count(&stats->busy, busy);
+	loop->ready_last = get(&stats->ready) - loop->ready_then;
+	loop->ready_then += loop->ready_last;
 	if (busy > get(&stats->longest))
 		set(&stats->longest, busy);
 	set(&stats->timers_linked, wheels_count(loop->wheels));

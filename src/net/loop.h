@@ -135,6 +135,13 @@ uint8_t *loop_scratch_out(struct loop *loop);
 void loop_set_blocks(struct loop *loop, struct blocks *blocks);
 struct blocks *loop_blocks(const struct loop *loop);
 
+/*
+ * More than LOOP_BUSY descriptors were ready in the last turn: who has much to
+ * do does a little, since others wait for it.
+ */
+enum { LOOP_BUSY = 16 };
+bool loop_is_busy(const struct loop *loop);
+
 /* --- descriptors --- */
 
 /* Ready to be started; `fd` stays the caller's. */

@@ -196,7 +196,8 @@ def where_it_ran(rounds):
             "each round before their median was. The relay parses nothing "
             "and opens a connection upstream for each of its clients. "
             "tinyproxy keeps no connections; squid and it were asked a third "
-            "of the requests. HAProxy splices the 64 MiB in tcp mode.")
+            "of the requests. HAProxy splices large bodies, through pipes as "
+            "large as penstock's.")
 
 
 def markdown(results, rounds, errors):

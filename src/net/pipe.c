@@ -61,14 +61,6 @@ pipe_open(struct pipe *pipe)
 	return false;
 }
 
-static void
-count(_Atomic uint64_t *figure, uint64_t n)
-{
-	atomic_store_explicit(figure, n +
-	    atomic_load_explicit(figure, memory_order_relaxed),
-	    memory_order_relaxed);
-}
-
 /* Where there is none to be had, it is asked for less and less often. */
 static bool
 open_in_turn(struct pipes *p, struct pipe *pipe)
@@ -94,7 +86,7 @@ take(struct pipes *p)
 	if (pipe == NULL || (pipe->in == -1 && !open_in_turn(p, pipe)))
 		return NULL;
 	p->free = pipe->next;
-	count(&p->taken, 1);
+	stat_increment(&p->taken);
 	return pipe;
 }
 
@@ -111,7 +103,7 @@ pipes_give(struct pipes *p, struct pipe **given)
 		pipe_close(pipe);
 	pipe->next = p->free;
 	p->free = pipe;
-	count(&p->taken, UINT64_MAX);	/* one less */
+	stat_decrement(&p->taken);
 }
 
 static ssize_t
@@ -153,7 +145,7 @@ pipes_drain(struct pipes *p, struct pipe **pipe, int fd)
 
 	if (n <= 0)
 		return n;
-	count(&p->moved, (uint64_t)n);
+	stat_add(&p->moved, (uint64_t)n);
 	(*pipe)->held -= (size_t)n;
 	if ((*pipe)->held == 0)
 		pipes_give(p, pipe);

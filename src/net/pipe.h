@@ -19,10 +19,10 @@
 #ifndef PENSTOCK_NET_PIPE_H
 #define PENSTOCK_NET_PIPE_H
 
-#include <stdatomic.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "base/stats.h"
 
 /* Measured: 256 KiB cost a tenth to a fifth more, 1 MiB no less. */
 enum { PIPES = 64, PIPE_BYTES = 512 * 1024 };
@@ -39,8 +39,8 @@ struct pipes {
 	struct pipe		*free;
 	unsigned		 refusals;	/* by the kernel, in a row */
 	unsigned		 to_skip;	/* before it is asked again */
-	_Atomic uint64_t	 taken;		/* pipes in use */
-	_Atomic uint64_t	 moved;		/* bytes that left one */
+	counter_t		 taken;		/* pipes in use */
+	counter_t		 moved;		/* bytes that left one */
 };
 
 /* At most `max` of them are ever open, none of them yet. */

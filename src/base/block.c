@@ -58,15 +58,6 @@ blocks_fini(struct blocks *b)
 
 /* --- taking and giving back --- */
 
-/* For counters that only this worker writes. */
-static void
-count(_Atomic uint64_t *c, uint64_t by)
-{
-	atomic_store_explicit(c,
-	    atomic_load_explicit(c, memory_order_relaxed) + by,
-	    memory_order_relaxed);
-}
-
 static bool
 budget_take(struct block_budget *b, uint64_t bytes, enum block_use use)
 {
@@ -116,13 +107,13 @@ block_take(struct blocks *b, size_t want, enum block_use use)
 		.size = (uint32_t)(bytes - sizeof *block),
 		.class = class,
 	};
-	count(&b->used, bytes);
+	stat_add(&b->used, bytes);
 	return block;
 
 give_budget:
 	budget_give(b->budget, bytes);
 refuse:
-	count(&b->refused, 1);
+	stat_increment(&b->refused);
 	return NULL;
 }
 
@@ -138,7 +129,7 @@ block_give(struct blocks *b, struct block **block)
 
 	slab_give(&b->slabs[class], *block);
 	*block = NULL;
-	count(&b->used, -(uint64_t)bytes);
+	stat_add(&b->used, -(uint64_t)bytes);
 	budget_give(b->budget, bytes);
 }
 

@@ -23,6 +23,7 @@
 #include <stdatomic.h>
 
 #include "base/slab.h"
+#include "base/stats.h"
 
 enum block_use { BLOCK_HEAD, BLOCK_BODY, BLOCK_PERMIT, BLOCK_USES };
 
@@ -50,8 +51,8 @@ enum { BLOCK_CLASSES = 5 };
 struct blocks {
 	struct slab		 slabs[BLOCK_CLASSES];
 	struct block_budget	*budget;
-	_Atomic uint64_t	 used;		/* this worker's, for metrics */
-	_Atomic uint64_t	 refused;
+	counter_t		 used;		/* this worker's, for metrics */
+	counter_t		 refused;
 };
 
 void block_budget_init(struct block_budget *b, uint64_t limit);

@@ -26,10 +26,7 @@
 #define ASAN_UNPOISON_MEMORY_REGION(p, size)	((void)(p), (void)(size))
 #endif
 
-enum {
-	SLAB_ALIGN = 8,
-	SLAB_PIECE = 64 * 1024,
-};
+enum { SLAB_PIECE = 64 * 1024 };
 
 struct slab_free {
 	struct slab_free	*next;

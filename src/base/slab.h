@@ -17,6 +17,8 @@
 #ifndef PENSTOCK_BASE_SLAB_H
 #define PENSTOCK_BASE_SLAB_H
 
+#include <assert.h>
+
 #include "base/defs.h"
 
 struct slab_piece;
@@ -35,8 +37,18 @@ struct slab {
 	uint64_t		 refused;
 };
 
-/* Objects of `size` bytes, aligned to 8, at most `max` of them. */
+enum { SLAB_ALIGN = 8 };
+
+/* Objects of `size` bytes, aligned to SLAB_ALIGN, at most `max` of them. */
 void slab_init(struct slab *s, size_t size, size_t max);
+
+/* The same for objects of a type, which must not ask for more. */
+#define SLAB_INIT(s, type, max) do {					\
+	static_assert(_Alignof(type) <= SLAB_ALIGN,			\
+	    "a slab does not align so much");				\
+	slab_init((s), sizeof(type), (max));				\
+} while (0)
+
 void slab_fini(struct slab *s);
 
 /* An object whose bytes are undefined, or NULL. */

@@ -72,6 +72,13 @@ stat_decrement(counter_t *c)
 	stat_add(c, UINT64_MAX);
 }
 
+/* For what is no sum. */
+static inline void
+stat_set(counter_t *c, uint64_t value)
+{
+	atomic_store_explicit(c, value, memory_order_relaxed);
+}
+
 static inline uint64_t
 stat_read(const counter_t *c)
 {

@@ -171,7 +171,7 @@ refuse(struct client *c)
 
 /* The same, for what can. */
 static bool
-answer(struct client *c, const char *at, size_t n)
+answer(struct client *c, struct str head)
 {
 	struct admin *a = c->admin;
 	struct metrics body;
@@ -179,7 +179,7 @@ answer(struct client *c, const char *at, size_t n)
 	struct head h;
 	const char *type;
 
-	if (parse_request(a->parser, at, n, &h) != FAIL_NONE)
+	if (parse_request(a->parser, head, c->scan.fields, &h) != FAIL_NONE)
 		return refuse(c);
 	/* Nothing here has a body, so a request with one ends it. */
 	c->closing = h.close || h.minor == 0 ||
@@ -209,8 +209,8 @@ serve(struct client *c)
 
 		if (r == SCAN_MORE)
 			return;
-		bool ok = r == SCAN_BAD ? refuse(c) : answer(c,
-		    at + c->scan.start, c->scan.at - c->scan.start);
+		bool ok = r == SCAN_BAD ? refuse(c) : answer(c, str_make(
+		    at + c->scan.start, c->scan.at - c->scan.start));
 		if (!ok) {
 			drop(c);
 			return;

@@ -146,25 +146,29 @@ on_complete(llhttp_t *llhttp)
 	return HPE_PAUSED;
 }
 
-/* False unless llhttp accepts the head, and ends it where the scan did. */
+/* False unless llhttp accepts the head, ends it where the scan did, and has
+ * found as many fields: a line it overlooked would be part of a value. */
 static bool
-run(struct parser *p, llhttp_type_t type, const char *bytes, size_t n,
+run(struct parser *p, llhttp_type_t type, struct str bytes, unsigned fields,
     struct head *out)
 {
+	const char *end = bytes.at + bytes.len;
+
 	*out = (struct head){
-		.base = bytes,
+		.base = bytes.at,
 		.fields = p->fields,
-		.length = (uint32_t)n,
+		.length = (uint32_t)bytes.len,
 	};
-	if (n > HEAD_SIZE_MAX)
+	if (bytes.len > HEAD_SIZE_MAX)
 		return false;
-	p->base = bytes;
+	p->base = bytes.at;
 	p->head = out;
 	p->complete = false;
 	llhttp_init(&p->llhttp, type, &p->settings);
 	p->llhttp.data = p;
-	return llhttp_execute(&p->llhttp, bytes, n) == HPE_PAUSED &&
-	    p->complete && llhttp_get_error_pos(&p->llhttp) == bytes + n;
+	return llhttp_execute(&p->llhttp, bytes.at, bytes.len) == HPE_PAUSED &&
+	    p->complete && llhttp_get_error_pos(&p->llhttp) == end &&
+	    out->count == fields;
 }
 
 /* --- fields ------------------------------------------------------------ */
@@ -461,14 +465,15 @@ has_good_max_forwards(const struct head *h)
 }
 
 enum failure
-parse_request(struct parser *p, const char *bytes, size_t n, struct head *out)
+parse_request(struct parser *p, struct str bytes, unsigned fields,
+    struct head *out)
 {
-	if (!run(p, HTTP_REQUEST, bytes, n, out))
-		return request_line_failure(str_make(bytes, n));
+	if (!run(p, HTTP_REQUEST, bytes, fields, out))
+		return request_line_failure(bytes);
 	if (p->llhttp.method < ARRAY_LEN(methods))
 		out->method = methods[p->llhttp.method];
 	if (!read_request_line(out))
-		return request_line_failure(str_make(bytes, n));
+		return request_line_failure(bytes);
 	index_fields(p, out);
 	return has_good_host(out) && has_good_max_forwards(out) &&
 	    (!has_connection(out) || read_connection(p, out)) ? FAIL_NONE :
@@ -506,10 +511,11 @@ read_status_line(struct head *h)
 }
 
 enum failure
-parse_response(struct parser *p, const char *bytes, size_t n,
+parse_response(struct parser *p, struct str bytes, unsigned fields,
     struct head *out)
 {
-	if (!run(p, HTTP_RESPONSE, bytes, n, out) || !read_status_line(out) ||
+	if (!run(p, HTTP_RESPONSE, bytes, fields, out) ||
+	    !read_status_line(out) ||
 	    p->llhttp.status_code != out->status)
 		return FAIL_RESPONSE_INVALID;
 	index_fields(p, out);

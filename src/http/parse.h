@@ -37,11 +37,12 @@ struct parser *parser_new(void);
 void parser_free(struct parser **parser);
 
 /*
- * The n bytes of a head that scan.h found complete.  FAIL_NONE and *out, whose
- * spans point into `bytes` and whose fields are the parser's until its next
- * use; or FAIL_BAD_REQUEST, FAIL_METHOD_UNSUPPORTED, FAIL_VERSION_UNSUPPORTED.
+ * A head that scan.h found complete, and the number of fields it found.
+ * FAIL_NONE and *out, whose spans point into `bytes` and whose fields are the
+ * parser's until its next use; or FAIL_BAD_REQUEST, FAIL_METHOD_UNSUPPORTED,
+ * FAIL_VERSION_UNSUPPORTED.
  */
-enum failure parse_request(struct parser *p, const char *bytes, size_t n,
+enum failure parse_request(struct parser *p, struct str bytes, unsigned fields,
     struct head *out) MUST_USE;
 
 /*
@@ -51,8 +52,8 @@ enum failure parse_request(struct parser *p, const char *bytes, size_t n,
 bool parse_is_to_head(const char *bytes, size_t n);
 
 /* The same for a response: FAIL_NONE or FAIL_RESPONSE_INVALID. */
-enum failure parse_response(struct parser *p, const char *bytes, size_t n,
-    struct head *out) MUST_USE;
+enum failure parse_response(struct parser *p, struct str bytes,
+    unsigned fields, struct head *out) MUST_USE;
 
 /* "llhttp 8.1.0": for -V and the log. */
 const char *parse_library(void);

@@ -49,7 +49,7 @@ dial_pool_new(struct loop *loop, struct stream_pool *streams, size_t max)
 	p->loop = loop;
 	p->writable = (struct watch_kind){ loop, on_writable };
 	p->streams = streams;
-	slab_init(&p->slab, sizeof(struct dial), max);
+	SLAB_INIT(&p->slab, struct dial, max);
 	return p;
 }
 

@@ -19,6 +19,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <ev.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -359,25 +360,6 @@ loop_post(struct loop *loop, struct mail *m)
 
 /* --- a turn ------------------------------------------------------------ */
 
-/* For figures that only this thread writes. */
-static void
-set(_Atomic uint64_t *figure, uint64_t value)
-{
-	atomic_store_explicit(figure, value, memory_order_relaxed);
-}
-
-static uint64_t
-get(const _Atomic uint64_t *figure)
-{
-	return atomic_load_explicit(figure, memory_order_relaxed);
-}
-
-static void
-count(_Atomic uint64_t *figure, uint64_t n)
-{
-	set(figure, get(figure) + n);
-}
-
 static void
 on_io(struct ev_loop *ev, ev_io *io, int revents)
 {
@@ -389,11 +371,11 @@ on_io(struct ev_loop *ev, ev_io *io, int revents)
 	(void)ev;
 	if (UNLIKELY(revents & EV_ERROR))
 		ready = ((unsigned)io->events & WATCH_EVENTS) | WATCH_ERROR;
-	count(&loop->stats.ready, 1);
+	stat_increment(&loop->stats.ready);
 	if (ready & WATCH_READ)
-		count(&loop->stats.readers, 1);
+		stat_increment(&loop->stats.readers);
 	if (ready & WATCH_WRITE)
-		count(&loop->stats.writers, 1);
+		stat_increment(&loop->stats.writers);
 	kind->fn(w, ready);
 }
 
@@ -417,7 +399,7 @@ run_timers(struct loop *loop)
 	unsigned fired = wheels_advance(loop->wheels, loop->now);
 
 	if (fired > 0)
-		count(&loop->stats.timers, fired);
+		stat_add(&loop->stats.timers, fired);
 }
 
 /* Moved aside first, so that each is called once, new ones not at all. */
@@ -530,15 +512,15 @@ before_poll(struct ev_loop *ev)
 	loop->late = 0;
 	loop->worst = MAX(loop->worst, lag);
 	hist_add(&stats->lag, lag);
-	if (lag > get(&stats->lag_recent))
-		set(&stats->lag_recent, lag);
-	count(&stats->busy, busy);
-	loop->ready_last = get(&stats->ready) - loop->ready_then;
+	if (lag > stat_read(&stats->lag_recent))
+		stat_set(&stats->lag_recent, lag);
+	stat_add(&stats->busy, busy);
+	loop->ready_last = stat_read(&stats->ready) - loop->ready_then;
 	loop->ready_then += loop->ready_last;
-	if (busy > get(&stats->longest))
-		set(&stats->longest, busy);
-	set(&stats->timers_linked, wheels_count(loop->wheels));
-	set(&stats->turn_began, 0);
+	if (busy > stat_read(&stats->longest))
+		stat_set(&stats->longest, busy);
+	stat_set(&stats->timers_linked, wheels_count(loop->wheels));
+	stat_set(&stats->turn_began, 0);
 }
 
 static void
@@ -550,13 +532,13 @@ after_poll(struct ev_loop *ev)
 	loop->now = loop->polled = read_clock(CLOCK_MONOTONIC);
 	if (loop->polled > loop->planned)
 		loop->late = loop->polled - loop->planned;
-	count(&stats->idle, loop->now - loop->slept);
-	count(&stats->turns, 1);
-	set(&stats->turn_began, loop->now);
+	stat_add(&stats->idle, loop->now - loop->slept);
+	stat_increment(&stats->turns);
+	stat_set(&stats->turn_began, loop->now);
 	if (loop->now < loop->wall_due)
 		return;
 	read_wall(loop);
-	set(&stats->lag_recent, loop->worst);
+	stat_set(&stats->lag_recent, loop->worst);
 	loop->worst = 0;
 }
 

@@ -24,13 +24,13 @@
 #ifndef PENSTOCK_NET_LOOP_H
 #define PENSTOCK_NET_LOOP_H
 
-#include <stdatomic.h>
 #include <time.h>
 
 #include "base/defs.h"
 #include "base/hist.h"
 #include "base/list.h"
 #include "base/mail.h"
+#include "base/stats.h"
 #include "base/wheel.h"
 
 struct blocks;
@@ -86,17 +86,17 @@ struct loop_again {
  */
 struct loop_stats {
 	struct hist		 lag;		/* a sample a turn */
-	_Atomic uint64_t	 lag_recent;	/* worst of the last second */
-	_Atomic uint64_t	 busy;		/* nsec outside poll */
-	_Atomic uint64_t	 idle;		/* nsec inside poll */
-	_Atomic uint64_t	 longest;	/* nsec, longest turn so far */
-	_Atomic uint64_t	 turns;
-	_Atomic uint64_t	 turn_began;	/* 0 while polling; watchdog */
-	_Atomic uint64_t	 ready;		/* calls of watches */
-	_Atomic uint64_t	 readers;	/* with WATCH_READ */
-	_Atomic uint64_t	 writers;	/* with WATCH_WRITE */
-	_Atomic uint64_t	 timers;	/* fired */
-	_Atomic uint64_t	 timers_linked;	/* as of the last turn */
+	counter_t		 lag_recent;	/* worst of the last second */
+	counter_t		 busy;		/* nsec outside poll */
+	counter_t		 idle;		/* nsec inside poll */
+	counter_t		 longest;	/* nsec, longest turn so far */
+	counter_t		 turns;
+	counter_t		 turn_began;	/* 0 while polling; watchdog */
+	counter_t		 ready;		/* calls of watches */
+	counter_t		 readers;	/* with WATCH_READ */
+	counter_t		 writers;	/* with WATCH_WRITE */
+	counter_t		 timers;	/* fired */
+	counter_t		 timers_linked;	/* as of the last turn */
 };
 
 enum {

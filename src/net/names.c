@@ -128,7 +128,7 @@ names_init(struct names *t, size_t max)
 	random_fill(seed, sizeof seed);
 	map_init(&t->map, seed, max);
 	list_init(&t->recent);
-	slab_init(&t->slab, sizeof(struct name), max);
+	SLAB_INIT(&t->slab, struct name, max);
 }
 
 void

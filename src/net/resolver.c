@@ -131,8 +131,8 @@ resolver_new(struct resolver **out, struct loop *loop,
 	r->stats = opts->stats;
 	list_init(&r->flights);
 	names_init(&r->names, RESOLVER_NAMES);
-	slab_init(&r->flight_slab, sizeof(struct flight), RESOLVER_ASKING);
-	slab_init(&r->wait_slab, sizeof(struct resolve), WAITS_MAX);
+	SLAB_INIT(&r->flight_slab, struct flight, RESOLVER_ASKING);
+	SLAB_INIT(&r->wait_slab, struct resolve, WAITS_MAX);
 	*out = r;
 	return 0;
 }

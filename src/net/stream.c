@@ -80,8 +80,8 @@ stream_pool_new(struct loop *loop, size_t max, struct stream_totals *totals)
 
 	p->kind = (struct watch_kind){ loop, on_ready };
 	p->totals = totals;
-	slab_init(&p->slab, sizeof(struct stream), max);
-	slab_init(&p->queues, sizeof(struct queue), max);
+	SLAB_INIT(&p->slab, struct stream, max);
+	SLAB_INIT(&p->queues, struct queue, max);
 	return p;
 }
 
@@ -108,15 +108,6 @@ pool_of(const struct stream *s)
 	return container_of(watch_kind(&s->watch), struct stream_pool, kind);
 }
 
-/* Only the pool's thread writes them. */
-static void
-count(_Atomic uint64_t *figure, uint64_t n)
-{
-	atomic_store_explicit(figure, n +
-	    atomic_load_explicit(figure, memory_order_relaxed),
-	    memory_order_relaxed);
-}
-
 struct stream *
 stream_new(struct stream_pool *p, int fd)
 {
@@ -126,7 +117,7 @@ stream_new(struct stream_pool *p, int fd)
 		return NULL;
 	*s = (struct stream){ .paused = true };
 	watch_init(&s->watch, &p->kind, fd);
-	count(&p->totals->open, 1);
+	stat_increment(&p->totals->open);
 	return s;
 }
 
@@ -143,7 +134,7 @@ dissolve(struct stream **stream)
 	drop_queue(s);
 	if (p->current == s)
 		p->current = NULL;
-	count(&p->totals->open, UINT64_MAX);	/* one less */
+	stat_decrement(&p->totals->open);
 	slab_give(&p->slab, s);
 	return fd;
 }
@@ -270,7 +261,7 @@ stream_recv(struct stream *s, void *to, size_t size)
 	n = sock_recv(watch_fd(&s->watch), to, size);
 	if (LIKELY(n > 0)) {
 		s->filled = (size_t)n == size;
-		count(&pool_of(s)->totals->received, (uint64_t)n);
+		stat_add(&pool_of(s)->totals->received, (uint64_t)n);
 		return n;
 	}
 	if (n < 0)
@@ -324,7 +315,7 @@ count_given(struct stream *s, size_t given)
 {
 	if (s->writer != NULL)
 		s->writer->sent_at = loop_now(pool_of(s)->kind.loop);
-	count(&pool_of(s)->totals->sent, given);
+	stat_add(&pool_of(s)->totals->sent, given);
 }
 
 /* The bytes that the kernel took, which may be none; or -errno. */
@@ -463,7 +454,7 @@ write_failed(struct stream *s, int err)
 void
 stream_set_awaited(struct stream *s, bool awaited)
 {
-	count(&pool_of(s)->totals->awaited, awaited ? 1 : UINT64_MAX);
+	stat_add(&pool_of(s)->totals->awaited, awaited ? 1 : UINT64_MAX);
 }
 
 size_t
@@ -537,7 +528,7 @@ fill_pipe(struct stream *from, struct stream *to, size_t size)
 	if (n > 0) {
 		/* Less than asked for may be all that the pipe had room for. */
 		from->filled = true;
-		count(&pool_of(from)->totals->received, (uint64_t)n);
+		stat_add(&pool_of(from)->totals->received, (uint64_t)n);
 		return n;
 	}
 	drop_queue(to);

@@ -39,6 +39,7 @@
 
 #include "base/block.h"
 #include "base/buf.h"
+#include "base/stats.h"
 #include "net/loop.h"
 
 struct pipes;
@@ -63,10 +64,10 @@ struct stream_writer {
 
 /* What all streams of a worker share. */
 struct stream_totals {
-	_Atomic uint64_t	received;	/* bytes */
-	_Atomic uint64_t	sent;
-	_Atomic uint64_t	open;
-	_Atomic uint64_t	awaited;	/* see stream_set_awaited() */
+	counter_t	received;	/* bytes */
+	counter_t	sent;
+	counter_t	open;
+	counter_t	awaited;	/* see stream_set_awaited() */
 };
 
 struct stream_pool;

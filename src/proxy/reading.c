@@ -37,7 +37,8 @@ static void
 take_head(struct session *s, const char *at, size_t n)
 {
 	struct head head;
-	enum failure why = parse_request(s->door->worker->parser, at, n, &head);
+	enum failure why = parse_request(s->door->worker->parser,
+	    str_make(at, n), s->scan.fields, &head);
 
 	s->to_head = why != FAIL_NONE && parse_is_to_head(at, n);
 	session_exchange(s, why == FAIL_NONE ? &head : NULL, why);

@@ -395,14 +395,15 @@ relay_body(struct exchange *x, struct str head, uint8_t *bytes, size_t n)
 
 /* --- reading heads ----------------------------------------------------- */
 
-/* A complete head, and the n bytes after it. */
+/* A complete head of so many fields, and the n bytes after it. */
 static enum flow_step
-on_head(struct exchange *x, struct str bytes, uint8_t *rest, size_t n)
+on_head(struct exchange *x, struct str bytes, unsigned fields, uint8_t *rest,
+    size_t n)
 {
 	struct head h;
 	struct out o;
-	enum failure why = parse_response(x->worker->parser, bytes.at,
-	    bytes.len, &h);
+	enum failure why = parse_response(x->worker->parser, bytes,
+	    fields, &h);
 
 	if (why == FAIL_NONE)
 		why = framing_of_response(&h, x->request.method,
@@ -445,10 +446,11 @@ read_heads(struct exchange *x, uint8_t *bytes, size_t n)
 
 		struct str head = str_make(bytes + s->start,
 		    s->at - s->start);
+		unsigned fields = s->fields;
 		bytes += s->at;
 		n -= s->at;
 		scan_init(s, SCAN_RESPONSE);
-		step = on_head(x, head, bytes, n);
+		step = on_head(x, head, fields, bytes, n);
 	}
 	return step;
 }

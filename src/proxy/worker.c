@@ -63,8 +63,8 @@ init_members(struct worker *w, const struct worker_opts *opts)
 	wheel_timer_init(&w->drain_timer, on_drain_over);
 	random_fill(&w->id_mix, sizeof w->id_mix);
 	/* Sessions come with a permit; exchanges are one a session. */
-	slab_init(&w->sessions, sizeof(struct session), shared->max_sessions);
-	slab_init(&w->exchanges, sizeof(struct exchange),
+	SLAB_INIT(&w->sessions, struct session, shared->max_sessions);
+	SLAB_INIT(&w->exchanges, struct exchange,
 	    shared->max_sessions);
 	blocks_init(&w->blocks, &shared->budget);
 	loop_set_blocks(w->loop, &w->blocks);

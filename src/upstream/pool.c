@@ -59,8 +59,8 @@ pool_new(struct loop *loop, size_t max, struct worker_stats *stats)
 	p->loop = loop;
 	p->stats = stats;
 	list_init(&p->by_age);
-	slab_init(&p->conns, sizeof(struct conn), max);
-	slab_init(&p->groups, sizeof(struct destination), POOL_GROUPS);
+	SLAB_INIT(&p->conns, struct conn, max);
+	SLAB_INIT(&p->groups, struct destination, POOL_GROUPS);
 	random_fill(seed, sizeof seed);
 	map_init(&p->destinations, seed, POOL_GROUPS);
 	return p;

@@ -184,8 +184,10 @@ fuzz_head_read(struct fuzz_head *f, struct str in, enum scan_kind kind)
 	f->used = s.scan.at;
 	size_t n = s.scan.at - s.scan.start;
 	void *bytes = fuzz_copy(str_make(in.at + s.scan.start, n));
-	why = kind == SCAN_REQUEST ? parse_request(parser, bytes, n, &f->h) :
-	    parse_response(parser, bytes, n, &f->h);
+	struct str head = str_make(bytes, n);
+	why = kind == SCAN_REQUEST ?
+	    parse_request(parser, head, s.scan.fields, &f->h) :
+	    parse_response(parser, head, s.scan.fields, &f->h);
 	if (why == FAIL_NONE) {
 		f->mem = malloc(head_copy_size(&f->h));
 		HOLDS(f->mem != NULL);

@@ -50,6 +50,7 @@ struct scanned {
 	enum failure		why;
 	uint32_t		start;
 	uint32_t		at;
+	unsigned		fields;
 };
 
 /* Each step sees a fresh copy, so that no byte beyond can be read unseen. */
@@ -57,7 +58,7 @@ static inline struct scanned
 scan_in(struct str in, enum scan_kind kind, const struct head_limits *limits,
     enum delivery how)
 {
-	struct scanned r = { SCAN_MORE, FAIL_NONE, 0, 0 };
+	struct scanned r = { .result = SCAN_MORE };
 	struct scan s;
 	size_t n = 0;
 
@@ -72,6 +73,7 @@ scan_in(struct str in, enum scan_kind kind, const struct head_limits *limits,
 	}
 	r.start = s.start;
 	r.at = s.at;
+	r.fields = s.fields;
 	return r;
 }
 
@@ -111,10 +113,10 @@ read_head(struct str in, enum scan_kind kind, struct head *h)
 		return r.why;
 	ck_assert_msg(r.result == SCAN_DONE, "\"" STR_FMT "\" has no end",
 	    STR_ARG(in));
-	const char *bytes = in.at + r.start;
-	size_t n = r.at - r.start;
-	return kind == SCAN_REQUEST ? parse_request(the_parser(), bytes, n, h) :
-	    parse_response(the_parser(), bytes, n, h);
+	struct str head = str_make(in.at + r.start, r.at - r.start);
+	return kind == SCAN_REQUEST ?
+	    parse_request(the_parser(), head, r.fields, h) :
+	    parse_response(the_parser(), head, r.fields, h);
 }
 
 static inline enum failure

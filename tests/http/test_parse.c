@@ -280,8 +280,8 @@ START_TEST(names_are_read_whole_at_any_length)
 		struct scanned r = scan_in(out_text(&o), SCAN_REQUEST,
 		    &usual_limits, WHOLE);
 		ck_assert_int_eq(r.result, SCAN_DONE);
-		ck_assert_int_eq(parse_request(the_parser(), text,
-		    out_len(&o), &h), FAIL_NONE);
+		ck_assert_int_eq(parse_request(the_parser(), out_text(&o), 2,
+		    &h), FAIL_NONE);
 		ck_assert_uint_eq(h.count, 2);
 		ck_assert_uint_eq(h.fields[1].name_len, lengths[i]);
 	}
@@ -300,8 +300,8 @@ START_TEST(a_head_may_have_a_thousand_fields_and_no_more)
 		for (unsigned i = 1; i < fields; i++)
 			out_put(&o, "a:b\r\n");
 		out_put(&o, "\r\n");
-		ck_assert_int_eq(parse_request(the_parser(), text,
-		    out_len(&o), &h), fields <= HEAD_FIELDS_MAX ?
+		ck_assert_int_eq(parse_request(the_parser(), out_text(&o),
+		    fields, &h), fields <= HEAD_FIELDS_MAX ?
 		    FAIL_NONE : FAIL_BAD_REQUEST);
 	}
 }
@@ -412,7 +412,7 @@ START_TEST(a_list_of_commas_alone_is_empty)
 	while (out_len(&o) < sizeof text - 100)
 		out_char(&o, ',');
 	out_put(&o, "close\r\n\r\n");
-	ck_assert_int_eq(parse_request(the_parser(), text, out_len(&o), &h),
+	ck_assert_int_eq(parse_request(the_parser(), out_text(&o), 2, &h),
 	    FAIL_NONE);
 	ck_assert(h.close);
 }
@@ -430,8 +430,8 @@ START_TEST(connection_may_name_64_fields_and_no_more)
 		for (unsigned i = 1; i < named; i++)
 			out_printf(&o, ",a%u", i);
 		out_put(&o, "\r\n\r\n");
-		ck_assert_int_eq(parse_request(the_parser(), text,
-		    out_len(&o), &h), named <= PARSE_NAMED ?
+		ck_assert_int_eq(parse_request(the_parser(), out_text(&o), 2,
+		    &h), named <= PARSE_NAMED ?
 		    FAIL_NONE : FAIL_BAD_REQUEST);
 	}
 }
@@ -447,9 +447,25 @@ START_TEST(a_head_must_end_where_it_was_said_to)
 	for (size_t n = 1; n <= in.len; n++) {
 		char *copy = malloc(n);
 		memcpy(copy, in.at, n);
-		enum failure why = parse_request(the_parser(), copy, n, &h);
+		enum failure why = parse_request(the_parser(),
+		    str_make(copy, n), 2, &h);
 		ck_assert((why == FAIL_NONE) == (n == end));
 		free(copy);
+	}
+}
+END_TEST
+
+START_TEST(a_head_must_have_as_many_fields_as_were_counted)
+{
+	struct str request = STR(GET "X: y\r\n\r\n");
+	struct str response = STR("HTTP/1.1 200\r\nA: b\r\nX: y\r\n\r\n");
+	struct head h;
+
+	for (unsigned fields = 0; fields <= 4; fields++) {
+		ck_assert((parse_request(the_parser(), request, fields, &h) ==
+		    FAIL_NONE) == (fields == 2));
+		ck_assert((parse_response(the_parser(), response, fields,
+		    &h) == FAIL_NONE) == (fields == 2));
 	}
 }
 END_TEST
@@ -487,6 +503,7 @@ main(void)
 	tcase_add_test(t, a_list_of_commas_alone_is_empty);
 	tcase_add_test(t, connection_may_name_64_fields_and_no_more);
 	tcase_add_test(t, a_head_must_end_where_it_was_said_to);
+	tcase_add_test(t, a_head_must_have_as_many_fields_as_were_counted);
 	tcase_add_test(t, the_library_says_its_version);
 	return run_suite(s);
 }

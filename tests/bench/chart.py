@@ -8,7 +8,8 @@ colours follow the reader's preference for light or dark.
 
 import html
 
-from report import first_column, median
+from report import first_column
+from rounds import median
 
 WIDTH, COLUMNS = 880, 2
 GAP = 24

@@ -275,7 +275,7 @@ class Squid(Product):
     program = "/usr/sbin/squid"
     package = "squid"
     modes = ("forward",)
-    share = 1 / 3
+    share = 1 / 6
     version_command = ("-v",)
 
     CONFIG = f"""
@@ -308,7 +308,7 @@ class Tinyproxy(Product):
     package = "tinyproxy-bin"
     modes = ("forward",)
     keeps_connections = False       # whatever clients ask for
-    share = 1 / 3
+    share = 1 / 6
     version_command = ("-v",)
 
     CONFIG = """

@@ -3,7 +3,7 @@
 
 The proxy under test has a core of its own; origin and clients have another.
 All of them are on 127.0.0.1.  The helper programs are built by `make check`;
-build_helpers() does it where that was not run yet.
+prepare() does it where that was not run yet.
 """
 
 import contextlib
@@ -34,8 +34,16 @@ def helper(name):
     return str(HELPERS / name)
 
 
-def build_helpers(names=("clients", "origin", "relay")):
-    """Make the helper programs, if the folder of the program is a build."""
+# As many as may be had.
+DESCRIPTORS = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+
+
+def prepare(names=("clients", "origin", "relay")):
+    """Before anything is started: descriptors for it, and helper programs.
+
+    These are made if the folder of the program is a build.
+    """
+    resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
     top = HELPERS.parents[1]
     if (top / "Makefile").exists():
         subprocess.run(["make", "-s", "-C", str(top), "penstock",
@@ -58,16 +66,6 @@ PROXY_CORE, OTHER_CORE = cores()
 def pinned(core):
     """What to run a command with: a core, or several as "0,1", or None."""
     return [] if core is None else ["taskset", "-c", str(core)]
-
-
-def raise_descriptors():
-    """Have as many as may be had, in what is started as well; the number."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return hard
-
-
-DESCRIPTORS = raise_descriptors()
 
 
 @contextlib.contextmanager

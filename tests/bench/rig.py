@@ -181,7 +181,9 @@ class Clients:
     def ask_any(self, requests):
         """The same, whatever fails."""
         self.begin(requests)
-        good, failed, *times = self.process.stdout.readline().split()
+        line = self.process.stdout.readline()
+        assert line, "clients have ended"
+        good, failed, *times = line.split()
         return Answers(int(good), int(failed), *map(float, times))
 
     def begin(self, requests):

@@ -143,8 +143,8 @@ def where_it_ran(rounds):
             "and opens a connection upstream for each of its clients. "
             "tinyproxy keeps no connections; squid and it were asked a sixth "
             "of the requests. HAProxy splices large bodies, through pipes as "
-            "large as penstock's. The origin has up to 384 KiB of each body "
-            "on their way.")
+            "large as penstock's. TCP's congestion control was "
+            f"{rig.congestion()}.")
 
 
 def markdown(results, rounds, errors):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Rows 211 to 227: CONNECT, tunnels, destinations, tcp."""
 
-from steps import Await, CLOSE, EOF, FIN, Mark, RST, Until
+from steps import Await, CLOSE, EOF, FIN, Flood, Mark, RST, Until
 from table import E, G, HIDDEN, K, case, refused
 
 
@@ -19,7 +19,7 @@ def tunnel(row, name, client, upstream, **more):
 MIB = bytes(range(256)) * 4095 + b"the end of it all".rjust(256)
 LAST = b"the end of it all"
 # More than all buffers on the way take.
-FLOOD = b"x" * (24 << 20)
+FLOOD = Flood(b"x")
 
 # --- CONNECT ---
 
@@ -189,12 +189,13 @@ tunnel(220, "RST while much is under way", [b"a", Until(b"x"), RST],
 tunnel(220, "RST of the server", [b"a", EOF], [Until(b"a"), RST],
        ends="reset")
 tunnel(221, "neither side reads", [Mark("both"), FLOOD],
-       [Await("both"), FLOOD],
+       [Await("both"), FLOOD, EOF],
        to="forward_short", ends="reset", reason="tunnel_idle")
 tunnel(221, "neither side speaks", [EOF], [EOF], to="forward_short",
        reason="tunnel_idle")
 tunnel(221, "one side speaks and nobody reads", [FLOOD, Mark("over")],
-       [Await("over")], to="forward_short", ends="reset", reason="tunnel_idle")
+       [Await("over"), EOF], to="forward_short", ends="reset",
+       reason="tunnel_idle")
 for target in b"b:443", b"/", b"a:80":
     for fields in b"", b"Content-Length: 3\r\n":
         refused(224, f"{target.decode()} {fields.decode().strip()}",

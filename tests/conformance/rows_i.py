@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Rows 228 to 241: Upgrade and WebSocket."""
 
-from steps import Await, EOF, FIN, HEAD, Mark, Quiet, REQUEST, RST, Until
+from steps import (Await, EOF, FIN, Flood, HEAD, Mark, Quiet, REQUEST, RST,
+                   Until)
 from table import E, G, HIDDEN, K, OK, P, case, refused
 
 UPGRADE = b"Connection: Upgrade\r\nUpgrade: websocket\r\n"
@@ -18,7 +19,7 @@ HEAD_END = Until(b"\r\n\r\n")
 # Masked "hello", and "hello" as a server says it.
 ASKED_FRAME = b"\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58"
 FRAME = b"\x81\x05hello"
-FLOOD = b"x" * (24 << 20)
+FLOOD = Flood(b"x")
 
 
 def tunnel(row, name, client, upstream, **more):
@@ -260,7 +261,7 @@ tunnel(240, "RST of the server", [b"a", EOF], [Until(b"a"), RST],
        ends="reset")
 tunnel(240, "idle", [EOF], [EOF], to="gateway_short", reason="tunnel_idle")
 tunnel(240, "neither side reads", [Mark("both"), FLOOD],
-       [Await("both"), FLOOD], to="gateway_short", ends="reset",
+       [Await("both"), FLOOD, EOF], to="gateway_short", ends="reset",
        reason="tunnel_idle")
 tunnel(240, "one side does not follow", [EOF, Await("over")],
        [FIN, EOF, Mark("over")], to="gateway_short", reason="half_closed")

@@ -9,6 +9,7 @@ A script is a list of steps, done in order on one connection:
     HEAD            (upstream) read the head of a request
     Content(bytes)  (upstream) read on until its content ends with these
     Fill(bytes)     send them again and again, until no more is taken
+    Flood(bytes)    the same, until the other side has ended
     Quiet(seconds)  fail if anything comes, or the end, within that time
     Mark(name)      lets all who Await(name) go on
     Await(name)     wait for that mark
@@ -34,16 +35,13 @@ import time
 
 import h11
 
-from penstock import wait_for
+from penstock import most_under_way, wait_for
 
 # Where each step of a script has to be done.
 DEADLINE = 8.0
 
 # Of a socket that no side will use any more, in tcp_info.tcpi_state.
 TCP_CLOSE = 7
-
-# More than all buffers between two ends of a connection hold by default.
-FULL = 1 << 25
 
 
 class Word(enum.Enum):
@@ -74,6 +72,11 @@ class Fill:
 
 
 @dataclasses.dataclass(frozen=True)
+class Flood:
+    data: bytes
+
+
+@dataclasses.dataclass(frozen=True)
 class Lingers:
     data: bytes
 
@@ -94,8 +97,9 @@ class Await:
 
 
 def size_of(script):
-    """Bytes that a script sends."""
-    return sum(len(step) for step in script if isinstance(step, bytes))
+    """Bytes that a script sends, or may send in a flood."""
+    return sum(len(step) for step in script if isinstance(step, bytes)) + \
+        sum(most_under_way() for step in script if isinstance(step, Flood))
 
 
 class Failed(Exception):
@@ -148,6 +152,8 @@ class Player:
             self._until(step.mark)
         elif isinstance(step, Fill):
             self._fill(step.data)
+        elif isinstance(step, Flood):
+            self._flood(step.data)
         elif isinstance(step, Quiet):
             self._quiet(step.seconds)
         elif isinstance(step, Lingers):
@@ -203,13 +209,36 @@ class Player:
 
     def _fill(self, data):
         """Fail if the other side reads on and on."""
-        many = data * (65536 // len(data) + 1)
-        at = len(self.sent)
+        more = self._again(data)
         while select.select([], [self.socket], [], 0.2)[1]:
-            n = self.socket.send(many[(len(self.sent) - at) % len(data):])
-            self.sent += many[:n]
-            if len(self.sent) - at > FULL:
-                raise Failed(f"{FULL} bytes were taken")
+            more()
+
+    def _flood(self, data):
+        """Fail if the other side never ends, or reads on and on.
+
+        An amount that is fixed may all be taken by the kernel's buffers, and
+        the next step is done while nobody is blocked.
+        """
+        more = self._again(data)
+        try:
+            while True:
+                more()
+        except TimeoutError:
+            raise Failed("nobody ended it")
+        except (BrokenPipeError, ConnectionResetError) as e:
+            self._was_reset |= isinstance(e, ConnectionResetError)
+
+    def _again(self, data):
+        """A function that sends some more of what is sent again and again."""
+        many = data * (65536 // len(data) + 1)
+        at, most = len(self.sent), most_under_way()
+
+        def more():
+            some = many[(len(self.sent) - at) % len(data):]
+            self.sent += some[:self.socket.send(some)]
+            if len(self.sent) - at > most:
+                raise Failed(f"{most} bytes were taken")
+        return more
 
     def _lingers(self, data):
         """Fail if the other side, which has ended, doesn't stay to read.

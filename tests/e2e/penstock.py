@@ -57,6 +57,19 @@ def wait_for(condition, timeout=DEADLINE, what=None):
         time.sleep(0.01)
 
 
+def most_under_way():
+    """More bytes than fit between two ends, with a daemon between them.
+
+    That is two sockets that send, two that receive, and what the daemon has.
+    How large the kernel lets the buffers of those grow is its own business,
+    and has changed by a factor of five.
+    """
+    ours = 2 << 20
+    return ours + 2 * sum(
+        int(pathlib.Path(f"/proc/sys/net/ipv4/{name}").read_text().split()[2])
+        for name in ("tcp_rmem", "tcp_wmem"))
+
+
 # --- the network ---
 
 # Addresses of the network's only interface, besides those of loopback.

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from penstock import (Client, answering, answering_with, curl, free_port,
-                      noting, wait_for)
+                      most_under_way, noting, wait_for)
 
 BIG = bytes(range(256)) * 4096          # 1 MiB
 
@@ -952,48 +952,52 @@ def test_a_server_that_stops_in_a_body_is_cut_off(gateway, upstream):
 # --- clients that are slow, or go ---
 
 def test_a_slow_client_holds_the_server_back(gateway, upstream):
-    size = 24 << 20
-    block = bytes(1 << 20)
+    block = BIG[:65536]
+    many = most_under_way() // len(block) + 1
     sent = []
 
     def behave(wire):
         wire.read_message()
-        wire.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size)
-        for _ in range(size // len(block)):
+        wire.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" %
+                  (many * len(block)))
+        for _ in range(many):
             wire.send(block)
-            sent.append(len(block))
+            sent.append(block)
     server = upstream(behave)
     daemon = gateway(server.port)
-    with Client(daemon.port, buffer=4096) as c:
+    with Client(daemon.port) as c:
         c.ask("/")
         daemon.wait_metric("penstock_flows_paused", 1, side="client")
         assert daemon.metric("penstock_buffer_bytes") <= 256 * 1024
-        assert sum(sent) < size
+        assert len(sent) < many
         c.read_head()
-        assert len(c.read_exactly(size)) == size
+        for _ in range(many):
+            assert c.read_exactly(len(block)) == block
         daemon.wait_metric("penstock_flows_paused", 0)
 
 
 def test_a_slow_server_holds_the_client_back(gateway, upstream):
     go = threading.Event()
+    many = most_under_way() // len(BIG) + 1
+    size = many * len(BIG)
 
     def behave(wire):
         wire.read_head()
         go.wait(10)
-        got = sum(len(wire.read_exactly(1 << 20)) for _ in range(64))
+        got = sum(len(wire.read_exactly(len(BIG))) for _ in range(many))
         wire.send(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n%08x" % got)
     server = upstream(behave)
     daemon = gateway(server.port)
     with Client(daemon.port) as c:
-        c.ask("/", method="POST", fields=[f"Content-Length: {64 << 20}"])
+        c.ask("/", method="POST", fields=[f"Content-Length: {size}"])
         sending = threading.Thread(
-            target=lambda: [c.send(BIG) for _ in range(64)])
+            target=lambda: [c.send(BIG) for _ in range(many)])
         sending.start()
         daemon.wait_metric("penstock_flows_paused", 1, side="upstream")
         assert daemon.metric("penstock_buffer_bytes") <= 256 * 1024
         assert sending.is_alive()
         go.set()
-        assert c.read_message().body == b"%08x" % (64 << 20)
+        assert c.read_message().body == b"%08x" % size
         sending.join(10)
 
 

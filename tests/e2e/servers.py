@@ -192,6 +192,9 @@ def run_node(script, *arguments):
 
 # --- a server of ours ---
 
+CLOSES = "Connection: close\r\n"
+
+
 def echo(seen=None):
     """A behaviour: the answer says what the request was, with its body.
 
@@ -229,6 +232,8 @@ def echo_of(request):
     content = said_of(request.method, token, request.body)
     head = (f"HTTP/1.1 200 OK\r\nX-Token: {token}\r\n"
             f"Content-Type: application/octet-stream\r\n"
+            # Or a client may ask again before it has seen the end.
+            f"{CLOSES if is_last(request) else ''}"
             f"Content-Length: {len(content)}\r\n\r\n").encode()
     return head if request.method == "HEAD" else head + content
 

@@ -184,9 +184,9 @@ is_bulk(const struct flow *f)
 static uint64_t
 opaque_bytes(struct flow *f)
 {
-	if (f->opts.bytes == NULL)
+	if (f->opts.ops->bytes == NULL)
 		return UINT64_MAX;
-	return f->opts.opaque != NULL ? f->opts.opaque(f) : 0;
+	return f->opts.ops->opaque != NULL ? f->opts.ops->opaque(f) : 0;
 }
 
 /* Much is known to follow, not only possible. */
@@ -213,7 +213,7 @@ reads_bulk(struct flow *f)
 {
 	return is_bulk(f) && stream_queued(f->opts.sink) == 0 &&
 	    !loop_is_busy(stream_loop(f->opts.sink)) &&
-	    (f->opts.any_size || opaque_bytes(f) >= LOOP_BULK) &&
+	    (f->opts.ops->any_size || opaque_bytes(f) >= LOOP_BULK) &&
 	    !blocks_are_short(loop_blocks(stream_loop(f->opts.sink)),
 	    BLOCK_HEAD);
 }
@@ -268,8 +268,8 @@ take(struct flow *f, uint8_t *bytes, size_t n)
 
 	f->bytes += n;
 	f->taking = true;
-	if (f->opts.bytes != NULL)
-		step = f->opts.bytes(f, bytes, n);
+	if (f->opts.ops->bytes != NULL)
+		step = f->opts.ops->bytes(f, bytes, n);
 	else
 		(void)flow_send(f, &(struct iovec){ bytes, n }, 1);
 
@@ -337,8 +337,8 @@ pass(struct flow *f, size_t n)
 
 	f->bytes += n;
 	f->taking = true;
-	if (f->opts.passed != NULL)
-		step = f->opts.passed(f, n);
+	if (f->opts.ops->passed != NULL)
+		step = f->opts.ops->passed(f, n);
 	if (step == FLOW_GONE)
 		return step;
 	f->taking = false;
@@ -380,8 +380,8 @@ source_finished(struct flow *f)
 		end_later(f);
 	else
 		wait_for_sink(f);
-	if (f->opts.source_done != NULL)
-		f->opts.source_done(f);
+	if (f->opts.ops->source_done != NULL)
+		f->opts.ops->source_done(f);
 }
 
 /* After something has come from the source: what now? */
@@ -548,7 +548,7 @@ let_source_go(struct flow *f)
 static void
 finish(struct flow *f, enum flow_end how, int err)
 {
-	flow_ended_fn *ended = f->opts.ended;
+	flow_ended_fn *ended = f->opts.ops->ended;
 
 	flow_stop(f);
 	ended(f, how, err);

@@ -83,7 +83,18 @@ typedef void flow_source_done_fn(struct flow *f);
 
 typedef void flow_ended_fn(struct flow *f, enum flow_end how, int err);
 
+/* Whose bytes they are: what is called for them. */
+struct flow_ops {
+	flow_bytes_fn		*bytes;		/* or NULL */
+	flow_opaque_fn		*opaque;	/* or NULL: none */
+	flow_passed_fn		*passed;	/* with it */
+	flow_source_done_fn	*source_done;	/* or NULL */
+	flow_ended_fn		*ended;
+	bool			 any_size;	/* `bytes` takes LOOP_BULK */
+};
+
 struct flow_opts {
+	const struct flow_ops	*ops;
 	struct stream		*source;
 	struct stream		*sink;
 	size_t			 high;		/* bytes */
@@ -93,12 +104,6 @@ struct flow_opts {
 	enum block_use		 use;
 	bool			 carry_end;	/* FIN goes on to sink */
 	bool			 splice;	/* if it pays */
-	bool			 any_size;	/* `bytes` takes LOOP_BULK */
-	flow_bytes_fn		*bytes;		/* or NULL */
-	flow_opaque_fn		*opaque;	/* or NULL: none */
-	flow_passed_fn		*passed;	/* with it */
-	flow_source_done_fn	*source_done;	/* or NULL */
-	flow_ended_fn		*ended;
 };
 
 enum flow_waits {
@@ -129,7 +134,7 @@ struct flow {
 /* Not running. */
 void flow_init(struct flow *f);
 
-/* Begin to read; *opts is copied.  0 < high, low <= high. */
+/* Begin to read; *opts is copied, opts->ops not.  0 < high, low <= high. */
 void flow_start(struct flow *f, const struct flow_opts *opts);
 
 /*

@@ -24,10 +24,29 @@ static flow_ended_fn		on_down_ended;
 static wheel_fn			on_late;
 static void	end(struct tunnel *t, enum failure why, bool carried);
 
+static const struct flow_ops up_ops = {
+	.bytes = on_bytes_up,
+	.opaque = all_is_opaque,
+	.passed = on_passed_up,
+	.source_done = on_half_up,
+	.ended = on_up_ended,
+	.any_size = true,
+};
+
+static const struct flow_ops down_ops = {
+	.bytes = on_bytes_down,
+	.opaque = all_is_opaque,
+	.passed = on_passed_down,
+	.source_done = on_half_down,
+	.ended = on_down_ended,
+	.any_size = true,
+};
+
 void
 tunnel_start(struct tunnel *t, const struct tunnel_opts *opts)
 {
 	struct flow_opts flow = {
+		.ops = &up_ops,
 		.source = opts->client,
 		.sink = opts->upstream,
 		.high = opts->high,
@@ -35,12 +54,6 @@ tunnel_start(struct tunnel *t, const struct tunnel_opts *opts)
 		.use = BLOCK_BODY,
 		.carry_end = true,
 		.splice = opts->splice,
-		.any_size = true,
-		.bytes = on_bytes_up,
-		.opaque = all_is_opaque,
-		.passed = on_passed_up,
-		.source_done = on_half_up,
-		.ended = on_up_ended,
 	};
 
 	*t = (struct tunnel){
@@ -57,12 +70,9 @@ tunnel_start(struct tunnel *t, const struct tunnel_opts *opts)
 	loop_arm(stream_loop(t->client), &t->timer, t->idle);
 	flow_start(&t->up, &flow);
 
+	flow.ops = &down_ops;
 	flow.source = opts->upstream;
 	flow.sink = opts->client;
-	flow.bytes = on_bytes_down;
-	flow.passed = on_passed_down;
-	flow.source_done = on_half_down;
-	flow.ended = on_down_ended;
 	flow_start(&t->down, &flow);
 }
 

@@ -315,10 +315,28 @@ on_request_ended(struct flow *f, enum flow_end how, int err)
 
 /* --- beginning --------------------------------------------------------- */
 
+static const struct flow_ops up_ops = {
+	.bytes = on_request_bytes,
+	.opaque = request_opaque,
+	.passed = on_request_passed,
+	.source_done = on_request_read,
+	.ended = on_request_ended,
+};
+
+static const struct flow_ops down_ops = {
+	.bytes = respond_on_bytes,
+	.opaque = respond_opaque,
+	.passed = respond_on_passed,
+	.source_done = respond_on_source_done,
+	.ended = respond_on_ended,
+	.any_size = true,
+};
+
 static struct flow_opts
-flow_opts(const struct exchange *x)
+flow_opts(const struct exchange *x, const struct flow_ops *ops)
 {
 	return (struct flow_opts){
+		.ops = ops,
 		.high = x->service->conf->high_watermark,
 		.low = x->service->conf->low_watermark,
 		.use = x->pass_count > 0 ? BLOCK_PERMIT : BLOCK_BODY,
@@ -329,7 +347,7 @@ flow_opts(const struct exchange *x)
 static void
 start_down(struct exchange *x)
 {
-	struct flow_opts opts = flow_opts(x);
+	struct flow_opts opts = flow_opts(x, &down_ops);
 
 	opts.source = x->upstream;
 	opts.sink = x->client->stream(x->session);
@@ -337,30 +355,19 @@ start_down(struct exchange *x)
 	opts.source_timeout = x->expects || !has_body(x) ?
 	    relay_time(x, FW_RESPONSE_FIRST) : 0;
 	opts.sink_timeout = relay_time(x, FW_RESPONSE_SINK);
-	opts.any_size = true;
-	opts.bytes = respond_on_bytes;
-	opts.opaque = respond_opaque;
-	opts.passed = respond_on_passed;
-	opts.source_done = respond_on_source_done;
-	opts.ended = respond_on_ended;
 	flow_start(&x->down, &opts);
 }
 
 static void
 start_up(struct exchange *x)
 {
-	struct flow_opts opts = flow_opts(x);
+	struct flow_opts opts = flow_opts(x, &up_ops);
 
 	opts.source = x->client->stream(x->session);
 	opts.sink = x->upstream;
 	opts.source_timeout = x->expects ? 0 :
 	    relay_time(x, FW_REQUEST_SOURCE);
 	opts.sink_timeout = relay_time(x, FW_REQUEST_SINK);
-	opts.bytes = on_request_bytes;
-	opts.opaque = request_opaque;
-	opts.passed = on_request_passed;
-	opts.source_done = on_request_read;
-	opts.ended = on_request_ended;
 	flow_start(&x->up, &opts);
 }
 

@@ -24,8 +24,7 @@ static struct {
 	struct stream	*sink;
 	int		 in;		/* what the source hears */
 	int		 out;		/* what the sink said */
-	int		 source_fd;
-	int		 sink_fd;
+	int		 source_fd, sink_fd;
 	size_t		 fed;		/* into `in` */
 	size_t		 feed_most;	/* then FIN, if `fin` */
 	size_t		 burst;		/* most at once; waits for it to go */
@@ -140,23 +139,24 @@ tear_down(void)
 	rig_close(&rig);
 }
 
+static const struct flow_ops ops = {
+	.bytes = on_bytes,
+	.opaque = opaque, .passed = on_passed,
+	.source_done = on_done, .ended = on_ended,
+	.any_size = true,
+};
+
 static struct flow_opts
 opts(void)
 {
 	return (struct flow_opts){
+		.ops = &ops,
 		.source = x.source,
 		.sink = x.sink,
-		.high = HIGH,
-		.low = LOW,
+		.high = HIGH, .low = LOW,
 		.use = BLOCK_BODY,
 		.carry_end = true,
 		.splice = true,
-		.any_size = true,
-		.bytes = on_bytes,
-		.opaque = opaque,
-		.passed = on_passed,
-		.source_done = on_done,
-		.ended = on_ended,
 	};
 }
 

@@ -357,43 +357,33 @@ is_drained(const struct flow *f)
 	    (!f->fin || !f->opts.carry_end || stream_has_ended(sink));
 }
 
-/* Not yet: `source_done` comes first, and may send something. */
-static void
-end_later(struct flow *f)
-{
-	f->waits = FLOW_WAITS_SINK;
-	count_pause(f);
-	wheel_disarm(&f->timer);
-	loop_later(stream_loop(f->opts.sink), &f->later);
-}
-
+/* What `source_done` sends is waited for, too. */
 static void
 source_finished(struct flow *f)
 {
 	struct stream *sink = f->opts.sink;
 
 	f->told = true;
+	f->waits = FLOW_WAITS_SINK;
 	if (f->fin && f->opts.carry_end)
 		stream_end(sink);
-	f->err = -stream_write_error(sink);
-	if (f->err != 0 || is_drained(f))
-		end_later(f);
-	else
-		wait_for_sink(f);
 	if (f->opts.ops->source_done != NULL)
 		f->opts.ops->source_done(f);
+	ASSERT(f->waits == FLOW_WAITS_SINK);
+	f->err = -stream_write_error(sink);
 }
 
 /* After something has come from the source: what now? */
 static void
 settle(struct flow *f)
 {
+	if (f->err == 0 && f->source_over && !f->told)
+		source_finished(f);
+
 	if (f->err != 0)
 		finish(f, FLOW_SINK_FAILED, f->err);
 	else if (!f->source_over)
 		wait_for_one(f);
-	else if (!f->told)
-		source_finished(f);
 	else if (is_drained(f))
 		finish(f, FLOW_DRAINED, 0);
 	else

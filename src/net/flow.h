@@ -32,7 +32,8 @@
  * Threads:  the loop's.
  * Promise:  `source_done` and `ended` are each called at most once, `ended`
  *           last; neither from flow_start(), flow_push() or flow_stop(), and
- *           not after flow_stop().  The callee may stop or free the flow.
+ *           not after flow_stop().  `ended` may free the flow; `source_done`
+ *           may only send.
  */
 #ifndef PENSTOCK_NET_FLOW_H
 #define PENSTOCK_NET_FLOW_H

@@ -173,16 +173,22 @@ addr_range_has(const struct addr_range *r, const struct addr *a)
 
 /* --- writing ------------------------------------------------------------ */
 
-static char *
-byte_text(char *to, unsigned byte)
-{
-	if (byte >= 100)
-		*to++ = (char)('0' + byte / 100);
-	if (byte >= 10)
-		*to++ = (char)('0' + byte / 10 % 10);
-	*to++ = (char)('0' + byte % 10);
-	return to;
-}
+/* The digits of each byte, and in the last place how many there are. */
+#define TEN(tens, rest) \
+	tens "0" rest, tens "1" rest, tens "2" rest, tens "3" rest, \
+	tens "4" rest, tens "5" rest, tens "6" rest, tens "7" rest, \
+	tens "8" rest, tens "9" rest
+
+static const char byte_texts[256][4] = {
+	TEN("", "  \1"), TEN("1", " \2"), TEN("2", " \2"), TEN("3", " \2"),
+	TEN("4", " \2"), TEN("5", " \2"), TEN("6", " \2"), TEN("7", " \2"),
+	TEN("8", " \2"), TEN("9", " \2"), TEN("10", "\3"), TEN("11", "\3"),
+	TEN("12", "\3"), TEN("13", "\3"), TEN("14", "\3"), TEN("15", "\3"),
+	TEN("16", "\3"), TEN("17", "\3"), TEN("18", "\3"), TEN("19", "\3"),
+	TEN("20", "\3"), TEN("21", "\3"), TEN("22", "\3"), TEN("23", "\3"),
+	TEN("24", "\3"), "250\3", "251\3", "252\3", "253\3", "254\3",
+	"255\3",
+};
 
 /* For each request, where those are told: so without out_number(). */
 static void
@@ -191,11 +197,16 @@ put_ip4(struct out *o, const uint8_t *ip)
 	char text[INET_ADDRSTRLEN], *end = text;
 
 	for (int i = 0; i < 4; i++) {
-		if (i > 0)
-			*end++ = '.';
-		end = byte_text(end, ip[i]);
+		const char *digits = byte_texts[ip[i]];
+
+		/* What is no digit of these three is written over. */
+		end[0] = digits[0];
+		end[1] = digits[1];
+		end[2] = digits[2];
+		end += digits[3];
+		*end++ = '.';
 	}
-	out_add(o, text, (size_t)(end - text));
+	out_add(o, text, (size_t)(end - text) - 1);
 }
 
 void

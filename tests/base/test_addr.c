@@ -3,6 +3,7 @@
  * test_addr.c - src/base/addr.c
  */
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
 
@@ -418,6 +419,21 @@ START_TEST(equal_means_family_address_and_port)
 }
 END_TEST
 
+START_TEST(every_byte_is_printed)
+{
+	struct addr a = { .family = ADDR_IP4 };
+	char out[ADDR_TEXT], expected[ADDR_TEXT];
+
+	for (unsigned b = 0; b < 256; b++) {
+		a.ip[0] = a.ip[1] = a.ip[3] = (uint8_t)b;
+		a.ip[2] = (uint8_t)(255 - b);
+		snprintf(expected, sizeof expected, "%u.%u.%u.%u", b, b,
+		    255 - b, b);
+		ck_assert_str_eq(addr_print_ip(&a, out, sizeof out), expected);
+	}
+}
+END_TEST
+
 START_TEST(printing_never_exceeds_its_room)
 {
 	struct addr a;
@@ -444,6 +460,7 @@ main(void)
 	tcase_add_loop_test(t, only_whole_literals_are_addresses, 0,
 	    (int)ARRAY_LEN(literals));
 	tcase_add_test(t, a_nul_ends_no_literal);
+	tcase_add_test(t, every_byte_is_printed);
 	tcase_add_loop_test(t, only_1_to_65535_are_ports, 0,
 	    (int)ARRAY_LEN(ports));
 	tcase_add_loop_test(t, an_operator_writes_address_and_port, 0,

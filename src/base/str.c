@@ -198,40 +198,41 @@ static const char digit_pairs[] =
     "6061626364656667686970717273747576777879"
     "8081828384858687888990919293949596979899";
 
-/* The digits of v at the end of `digits`, with zeros to `least`; how many. */
-static unsigned
-to_digits(char digits[NUMBER_MAX], uint64_t v, unsigned least)
+/* How many digits v has, or `least` if those are more. */
+static inline unsigned
+count_digits(uint64_t v, unsigned least)
 {
-	unsigned n = 0;
+	unsigned n = 1;
 
-	for (; v >= 100; v /= 100, n += 2)
-		memcpy(digits + NUMBER_MAX - n - 2, digit_pairs + v % 100 * 2,
-		    2);
-	if (v >= 10)
-		digits[NUMBER_MAX - ++n] = (char)('0' + v % 10);
-	digits[NUMBER_MAX - ++n] = (char)('0' + (v >= 10 ? v / 10 : v));
-	while (n < least)
-		digits[NUMBER_MAX - ++n] = '0';
-	return n;
+	for (uint64_t limit = 10; n < NUMBER_MAX && v >= limit; limit *= 10)
+		n++;
+	return MAX(n, least);
+}
+
+/* The n digits of v, with zeros in front. */
+static inline void
+put_digits(char *at, unsigned n, uint64_t v)
+{
+	for (; n >= 2; n -= 2, v /= 100)
+		memcpy(at + n - 2, digit_pairs + v % 100 * 2, 2);
+	if (n == 1)
+		*at = (char)('0' + v);
 }
 
 void
 out_number(struct out *o, uint64_t value)
 {
-	if (value < 10)
-		out_char(o, (char)('0' + value));
-	else
-		out_padded(o, value, 1);
+	out_padded(o, value, 1);
 }
 
 void
 out_padded(struct out *o, uint64_t value, unsigned digits)
 {
-	char text[NUMBER_MAX];
-
 	ASSERT(digits <= NUMBER_MAX);
-	unsigned n = to_digits(text, value, digits);
-	out_add(o, text + NUMBER_MAX - n, n);
+	unsigned n = count_digits(value, digits);
+	char *at = out_take(o, n);
+	if (LIKELY(at != NULL))
+		put_digits(at, n, value);
 }
 
 void
@@ -250,20 +251,18 @@ out_hex(struct out *o, uint64_t value)
 void
 out_decimal(struct out *o, uint64_t value, unsigned places)
 {
-	char text[NUMBER_MAX];
-
 	ASSERT(places <= 18);
 	if (places == 0) {
 		out_number(o, value);
 		return;
 	}
-	unsigned n = to_digits(text, value, places + 1);
+	unsigned n = count_digits(value, places + 1);
 	char *at = out_take(o, n + 1);
-	if (at == NULL)
+	if (UNLIKELY(at == NULL))
 		return;
-	at = str_copy(at, str_make(text + NUMBER_MAX - n, n - places));
-	*at++ = '.';
-	memcpy(at, text + NUMBER_MAX - places, places);
+	put_digits(at + 1, n, value);
+	memmove(at, at + 1, n - places);
+	at[n - places] = '.';
 }
 
 void

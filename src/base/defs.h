@@ -25,6 +25,11 @@
 #define PRINTF(f, a)	__attribute__((format(printf, f, a)))
 #define NORETURN	__attribute__((noreturn))
 #define MAY_ALIAS	__attribute__((may_alias))
+/*
+ * A function that is seldom called by one that often is, and so no part of it:
+ * what it needs of registers and stack is made room for when it is called.
+ */
+#define APART		__attribute__((noinline))
 #define LIKELY(x)	__builtin_expect(!!(x), 1)
 #define UNLIKELY(x)	__builtin_expect(!!(x), 0)
 

@@ -127,7 +127,7 @@ grow(struct slab *s)
 	return true;
 }
 
-static void *
+static APART void *
 take_fresh(struct slab *s)
 {
 	void *object;

@@ -31,7 +31,7 @@ port_parse(struct str s, uint16_t *out)
 }
 
 /* inet_pton() would overlook what follows a NUL. */
-static bool
+static APART bool
 is_ip6(struct str s)
 {
 	char text[INET6_ADDRSTRLEN];

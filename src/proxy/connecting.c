@@ -101,17 +101,13 @@ failure_of_resolve(enum resolve_result r)
 	return r == RESOLVE_LATE ? FAIL_DNS_TIMEOUT : FAIL_DNS_ERROR;
 }
 
-enum exchange_state
-connect_enter_resolve(struct exchange *x)
+static APART enum exchange_state
+resolve_destination(struct exchange *x)
 {
 	struct worker *w = x->worker;
 	/* Only until it is dialled, and that copies. */
 	struct addr_set *known = (void *)loop_scratch_out(w->loop);
 
-	if (x->times.connecting == 0)
-		x->times.connecting = worker_now(w);
-	if (x->route->upstream != NULL)
-		return XS_CONNECT;
 	if (!is_opaque(x))
 		x->group = destination_group(x);
 	if (is_too_old(x))
@@ -135,6 +131,15 @@ connect_enter_resolve(struct exchange *x)
 		return exchange_failed(x, failure_of_resolve(r));
 	x->addrs = known;
 	return XS_CONNECT;
+}
+
+enum exchange_state
+connect_enter_resolve(struct exchange *x)
+{
+	if (x->times.connecting == 0)
+		x->times.connecting = worker_now(x->worker);
+	return x->route->upstream != NULL ? XS_CONNECT :
+	    resolve_destination(x);
 }
 
 static void
@@ -167,7 +172,7 @@ check_addr(const struct exchange *x, const struct addr *a)
  * Only addresses that may be reached are dialled; the others are left out.  A
  * name that leads to ourselves is refused whatever else it leads to.
  */
-static enum exchange_state
+static APART enum exchange_state
 try_destination(struct exchange *x)
 {
 	struct addr_set checked = { .count = 0 };

@@ -456,7 +456,7 @@ read_heads(struct exchange *x, uint8_t *bytes, size_t n)
 }
 
 /* The same, after the part of a head that has come before. */
-static enum flow_step
+static APART enum flow_step
 read_more_heads(struct exchange *x, const uint8_t *bytes, size_t n)
 {
 	struct blocks *blocks = &x->worker->blocks;

@@ -207,7 +207,7 @@ enter_idle(struct conn *c, nsec_t keep)
 }
 
 /* Close c, whichever it is, and free it. */
-static void
+static APART void
 leave(struct conn *c)
 {
 	struct pool_group *g = c->group;

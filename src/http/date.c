@@ -6,8 +6,8 @@
 
 #include "base/str.h"
 
-const char *
-date_text(struct date *d, time_t now)
+void
+date_set(struct date *d, time_t now)
 {
 	static const char days[7][4] = {
 		"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat",
@@ -19,8 +19,6 @@ date_text(struct date *d, time_t now)
 	struct tm t;
 	struct out o;
 
-	if (LIKELY(d->second == now && d->text[0] != '\0'))
-		return d->text;
 	/* The form has four digits for the year. */
 	if (gmtime_r(&now, &t) == NULL || t.tm_year + 1900 > 9999 ||
 	    t.tm_year + 1900 < 0)
@@ -43,5 +41,4 @@ date_text(struct date *d, time_t now)
 	ASSERT(out_len(&o) == DATE_TEXT - 1);
 	d->text[DATE_TEXT - 1] = '\0';
 	d->second = now;
-	return d->text;
 }

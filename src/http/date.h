@@ -19,7 +19,16 @@ struct date {
 	char	text[DATE_TEXT];
 };
 
+/* Make the text for `now`. */
+void date_set(struct date *d, time_t now);
+
 /* The text for `now`, made once a second; the struct starts as zero. */
-const char *date_text(struct date *d, time_t now);
+static inline const char *
+date_text(struct date *d, time_t now)
+{
+	if (UNLIKELY(d->second != now || d->text[0] == '\0'))
+		date_set(d, now);
+	return d->text;
+}
 
 #endif

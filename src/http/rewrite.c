@@ -72,7 +72,7 @@ put_fields(struct out *o, const struct head *h, uint64_t passes)
 
 /* --- fields of ours ---------------------------------------------------- */
 
-static void
+static inline void
 put_via(struct out *o, const struct head *h, struct str name)
 {
 	char *at = out_take(o, strlen("Via: 1.1 ") + name.len +

@@ -93,7 +93,8 @@ exchange_new(const struct exchange_opts *opts)
 	flow_init(&x->up);
 	flow_init(&x->down);
 	buf_init(&x->kept, &w->blocks);
-	stat_increment(&x->service->state->stats[w->id].exchanges);
+	x->stats = &opts->service->state->stats[w->id];
+	stat_increment(&x->stats->exchanges);
 	return x;
 }
 
@@ -295,7 +296,7 @@ exchange_begin_response(struct exchange *x, int status)
 {
 	x->begun = true;
 	x->status = status;
-	stat_code(&x->service->state->stats[x->worker->id], (unsigned)status);
+	stat_code(x->stats, (unsigned)status);
 }
 
 /* --- an answer of our own ---------------------------------------------- */
@@ -448,12 +449,9 @@ enter_over(struct exchange *x)
 static void
 count(struct exchange *x, nsec_t now)
 {
-	struct listener_stats *stats =
-	    &x->service->state->stats[x->worker->id];
-
-	stat_decrement(&stats->exchanges);
-	stat_failure(stats, x->why);
-	hist_add(&stats->duration, now - x->times.began);
+	stat_decrement(&x->stats->exchanges);
+	stat_failure(x->stats, x->why);
+	hist_add(&x->stats->duration, now - x->times.began);
 }
 
 static void
@@ -461,13 +459,14 @@ on_over(struct mail *m)
 {
 	struct exchange *x = container_of(m, struct exchange, over);
 	struct worker *w = x->worker;
+	bool keep = !x->close && !x->cut;
 	struct client_end end = {
-		.keep = !x->close && !x->cut,
+		.keep = keep,
 		/* Earlier responses may still be on their way. */
 		.cut = x->cut && !x->lingers,
 		/* A clean end would look like the end of the body. */
 		.reset = x->cut && x->sent_framing.kind == FRAMING_CLOSE,
-		.last = is_last_word(x),
+		.last = !keep && is_last_word(x),
 		.skip = x->skip,
 	};
 	const struct client_ops *client = x->client;

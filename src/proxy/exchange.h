@@ -100,6 +100,7 @@ struct exchange {
 	struct session		*session;
 	const struct client_ops	*client;
 	const struct service	*service;
+	struct listener_stats	*stats;		/* the worker's share */
 	const struct route	*route;
 	const struct addr	*from;		/* the client's address */
 	struct exchange_times	 times;

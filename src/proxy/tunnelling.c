@@ -29,12 +29,6 @@ say_connected(struct exchange *x)
 	return true;
 }
 
-static struct listener_stats *
-stats(const struct exchange *x)
-{
-	return &x->service->state->stats[x->worker->id];
-}
-
 static void
 start(struct exchange *x)
 {
@@ -52,8 +46,8 @@ start(struct exchange *x)
 	});
 	x->upstream = NULL;
 	x->tunnelling = true;
-	stat_increment(&stats(x)->tunnels);
-	stat_increment(&stats(x)->tunnels_total);
+	stat_increment(&x->stats->tunnels);
+	stat_increment(&x->stats->tunnels_total);
 }
 
 /* What was read from either side before the tunnel began goes first. */
@@ -98,7 +92,7 @@ count_tunnel(struct exchange *x)
 	x->tunnelling = false;
 	x->bytes_in += x->tunnel.up.bytes;
 	x->bytes_out += x->tunnel.down.bytes;
-	stat_decrement(&stats(x)->tunnels);
+	stat_decrement(&x->stats->tunnels);
 }
 
 static void

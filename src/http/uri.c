@@ -31,7 +31,7 @@ port_parse(struct str s, uint16_t *out)
 }
 
 /* inet_pton() would overlook what follows a NUL. */
-static APART bool
+static bool
 is_ip6(struct str s)
 {
 	char text[INET6_ADDRSTRLEN];
@@ -49,6 +49,19 @@ is_ip6(struct str s)
 	return inet_pton(AF_INET6, text, &address) == 1;
 }
 
+/* How many bytes of text are "[::1]"; 0 if that is no address. */
+static APART size_t
+literal_parse(struct str text, struct authority *out)
+{
+	size_t end = str_find(text, ']');
+
+	if (end == text.len)
+		return 0;
+	out->host = str_head(str_skip(text, 1), end - 1);
+	out->is_ip6 = true;
+	return is_ip6(out->host) ? end + 1 : 0;
+}
+
 bool
 authority_parse(struct str text, struct authority *out)
 {
@@ -56,14 +69,10 @@ authority_parse(struct str text, struct authority *out)
 
 	*out = (struct authority){ .text = text };
 	if (text.len > 0 && text.at[0] == '[') {
-		size_t end = str_find(text, ']');
-		if (end == text.len)
+		size_t n = literal_parse(text, out);
+		if (n == 0)
 			return false;
-		out->host = str_head(str_skip(text, 1), end - 1);
-		out->is_ip6 = true;
-		rest = str_skip(text, end + 1);
-		if (!is_ip6(out->host))
-			return false;
+		rest = str_skip(text, n);
 	} else {
 		const char *p = text.at, *end = p + text.len;
 		while (p < end && char_is(*p, CHAR_HOST))

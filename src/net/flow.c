@@ -296,7 +296,7 @@ can_splice(struct flow *f)
  * a part of what is there when its pieces are small.  False: nothing was done,
  * and the source must be read.
  */
-static bool
+static APART bool
 splice_some(struct flow *f)
 {
 	struct stream *sink = f->opts.sink;

@@ -164,7 +164,7 @@ sock_send(int fd, const struct iovec *iov, int n)
 	return sent == -1 ? -errno : sent;
 }
 
-void
+APART void
 sock_reset(int fd)
 {
 	struct linger now = { .l_onoff = 1, .l_linger = 0 };

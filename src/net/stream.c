@@ -287,7 +287,7 @@ stream_took_all(const struct stream *s)
 	return !s->filled;
 }
 
-bool
+APART bool
 stream_is_quiet(const struct stream *s)
 {
 	uint8_t byte;

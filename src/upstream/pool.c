@@ -356,7 +356,7 @@ on_expiry(struct wheel_timer *t)
 }
 
 /* Whatever happens on an idle connection makes it useless. */
-static void
+static APART void
 on_idle_event(void *arg)
 {
 	struct conn *c = arg;

@@ -53,9 +53,10 @@ balance_init(struct upstream *u)
 }
 
 static bool
-is_candidate(const struct server *s, uint64_t tried, bool backup)
+is_candidate(const struct upstream *u, unsigned index, uint64_t tried,
+    bool backup)
 {
-	unsigned index = server_index(s);
+	const struct server *s = &u->servers[index];
 
 	if (s->backup != backup || atomic_load(&s->addr_count) == 0)
 		return false;
@@ -71,7 +72,7 @@ choose_in_turn(struct upstream *u, uint64_t tried, bool backup)
 	for (unsigned i = 0; i < u->wheel_size; i++) {
 		unsigned at = u->wheel[(turn + i) % u->wheel_size];
 
-		if (is_candidate(&u->servers[at], tried, backup))
+		if (is_candidate(u, at, tried, backup))
 			return &u->servers[at];
 	}
 	return NULL;
@@ -81,7 +82,7 @@ static struct server *
 choose_first(struct upstream *u, uint64_t tried, bool backup)
 {
 	for (unsigned i = 0; i < u->count; i++)
-		if (is_candidate(&u->servers[i], tried, backup))
+		if (is_candidate(u, i, tried, backup))
 			return &u->servers[i];
 	return NULL;
 }

@@ -109,19 +109,18 @@ read_fresh(struct session *s, const uint8_t *bytes, size_t n)
 	enum scan_result r = scan_run(&s->scan, (const char *)bytes, n,
 	    &s->door->service->heads, &why);
 
-	s->to_head = parse_is_to_head((const char *)bytes + s->scan.start,
-	    n - s->scan.start);
-	if (r == SCAN_BAD) {
-		session_exchange(s, NULL, why);
+	uint32_t start = s->scan.start, end = s->scan.at;
+
+	if (r == SCAN_DONE &&
+	    (n == end || reading_keep(s, bytes + end, n - end))) {
+		take_head(s, (const char *)bytes + start, end - start);
 		return;
 	}
-
-	uint32_t start = s->scan.start, end = s->scan.at;
-	size_t from = r == SCAN_DONE ? end : 0;
-	if (n > from && !reading_keep(s, bytes + from, n - from))
+	s->to_head = parse_is_to_head((const char *)bytes + start, n - start);
+	if (r == SCAN_BAD)
+		session_exchange(s, NULL, why);
+	else if (r == SCAN_DONE || !reading_keep(s, bytes, n))
 		session_exchange(s, NULL, FAIL_MEMORY);
-	else if (r == SCAN_DONE)
-		take_head(s, (const char *)bytes + start, end - start);
 	else
 		wait_for_head(s);
 }

@@ -64,7 +64,7 @@ struct head {
 	bool		 upgrade;
 	enum method	 method;	/* requests */
 	struct span	 target;
-	int		 status;	/* responses */
+	int		 status;	/* responses; see HEAD_STATUS_AT */
 	struct span	 reason;
 };
 
@@ -74,6 +74,9 @@ struct head_limits {
 	uint32_t	line;		/* bytes of the start line */
 	uint16_t	fields;		/* number of fields */
 };
+
+/* Where the three digits of a status stand: behind "HTTP/1.1 ". */
+enum { HEAD_STATUS_AT = 9 };
 
 enum { HEAD_FIELDS_MAX = 1000, HEAD_SIZE_MAX = 65536 };
 

@@ -239,10 +239,11 @@ static void
 index_fields(struct parser *p, struct head *h)
 {
 	const char *base = h->base, *line_end = base + h->length - 4;
+	struct field *fields = h->fields, *f = fields + h->count;
 	uint64_t repeated = 0;
 
-	for (unsigned i = h->count; i > 0; i--) {
-		struct field *f = &h->fields[i - 1];
+	while (f > fields) {
+		f--;
 		const char *name = base + f->name;
 		const char *at = name + f->name_len + 1, *end = line_end;
 		enum field_id id = find_id(p, name, f->name_len);
@@ -264,7 +265,7 @@ index_fields(struct parser *p, struct head *h)
 		f->named = false;
 		if (h->first[id] != 0)
 			repeated |= UINT64_C(1) << id;
-		h->first[id] = (uint16_t)i;
+		h->first[id] = (uint16_t)(f - fields + 1);
 		line_end = name - 2;
 	}
 	h->repeated = repeated;

@@ -250,9 +250,7 @@ static void
 put_status_line(struct out *o, const struct head *h)
 {
 	struct str reason = head_str(h, h->reason);
-	unsigned status = (unsigned)h->status;
 
-	ASSERT(status >= 100 && status <= 999);
 	if (reason.len > 0 && !chars_are(reason, CHAR_TEXT))
 		reason = str_of(status_reason(h->status));
 	char *at = out_take(o, strlen("HTTP/1.1 200 ") + reason.len +
@@ -261,9 +259,7 @@ put_status_line(struct out *o, const struct head *h)
 	if (UNLIKELY(at == NULL))
 		return;
 	at = str_copy(at, STR("HTTP/1.1 "));
-	*at++ = (char)('0' + status / 100);
-	*at++ = (char)('0' + status / 10 % 10);
-	*at++ = (char)('0' + status % 10);
+	at = str_copy(at, str_make(h->base + HEAD_STATUS_AT, 3));
 	*at++ = ' ';
 	at = str_copy(at, reason);
 	(void)str_copy(at, STR("\r\n"));

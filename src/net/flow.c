@@ -29,8 +29,17 @@ enum { READ_MIN = 4096 };
 enum { BULK_AFTER = 4, BULK_MOST = 8, BULK_LARGE = 32768, BULK_LITTLE = 16384 };
 enum { BULK_SURE = 262144 };
 
+/*
+ * A source whose last message was spliced may send another as large: so much is
+ * copied with its head, and the rest is spliced.
+ */
+enum { BULK_FIRST = 16384 };
+
 /* While nothing is queued, bulk may read `high` so many times. */
 enum { BULK_HIGH = 4 };
+
+/* So much is spliced in a turn in which hardly anybody else waits. */
+enum { BULK_CALM = 4 * PIPE_BYTES };
 
 static stream_read_fn	on_readable;
 static stream_write_fn	on_writable;
@@ -198,13 +207,14 @@ is_long(struct flow *f)
 	return left >= BULK_SURE && left < UINT64_MAX;
 }
 
-/* That much came at once. */
+/* That much came at once; `full`: as much as it was read for. */
 static void
-note_size(struct flow *f, size_t n)
+note_size(struct flow *f, size_t n, bool full)
 {
 	if (n < BULK_LITTLE)
 		f->large -= f->large > 0;
-	else if (n >= BULK_LARGE && f->large < BULK_MOST)
+	else if ((n >= BULK_LARGE || (full && is_long(f))) &&
+	    f->large < BULK_MOST)
 		f->large = is_long(f) ? BULK_MOST : f->large + 1;
 }
 
@@ -225,6 +235,9 @@ read_size(struct flow *f)
 	size_t queued = stream_queued(f->opts.sink);
 	size_t room = queued < f->opts.high ? f->opts.high - queued : 0;
 
+	if (f->bytes == 0 && stream_was_spliced(f->opts.source))
+		return MIN(MAX(room, (size_t)READ_MIN),
+		    (size_t)BULK_FIRST);
 	if (reads_bulk(f))
 		return MIN(MAX(room, (size_t)READ_MIN) * BULK_HIGH,
 		    (size_t)LOOP_BULK);
@@ -246,7 +259,8 @@ on_readable(void *arg)
 	if (is_bulk(f) && splice_some(f))
 		return;
 
-	ssize_t n = stream_recv(f->opts.source, bytes, read_size(f));
+	size_t size = read_size(f);
+	ssize_t n = stream_recv(f->opts.source, bytes, size);
 
 	if (n == -EAGAIN)
 		return;
@@ -257,7 +271,7 @@ on_readable(void *arg)
 	f->fin = n == 0;
 	if (take(f, bytes, (size_t)n) == FLOW_GONE)
 		return;
-	note_size(f, (size_t)n);
+	note_size(f, (size_t)n, (size_t)n == size);
 	settle(f);
 }
 
@@ -290,18 +304,25 @@ can_splice(struct flow *f)
 	    opaque_bytes(f) >= BULK_LARGE;
 }
 
+/* Where others wait for their turn, no more than one read would get. */
+static size_t
+turn_bytes(const struct loop *loop)
+{
+	if (loop_is_busy(loop))
+		return LOOP_SCRATCH;
+	return loop_is_calm(loop) ? BULK_CALM : PIPE_BYTES;
+}
+
 /*
- * Splice while all of it is taken at once, but no more than a pipe holds, or,
- * where others wait for their turn, than one read would get: the kernel gives
- * a part of what is there when its pieces are small.  False: nothing was done,
- * and the source must be read.
+ * Splice while all of it is taken at once, as much as a turn may have: the
+ * kernel gives a part of what is there when its pieces are small.  False:
+ * nothing was done, and the source must be read.
  */
 static APART bool
 splice_some(struct flow *f)
 {
 	struct stream *sink = f->opts.sink;
-	size_t most = loop_is_busy(stream_loop(sink)) ? LOOP_SCRATCH :
-	    PIPE_BYTES;
+	size_t most = turn_bytes(stream_loop(sink));
 	size_t room = most;
 	ssize_t n = 0;
 
@@ -311,7 +332,7 @@ splice_some(struct flow *f)
 		if (n <= 0)
 			break;
 		room -= (size_t)n;
-		note_size(f, (size_t)n);
+		note_size(f, (size_t)n, false);
 		if (pass(f, (size_t)n) == FLOW_GONE)
 			return true;
 		if (f->err != 0 || f->source_over)

@@ -14,7 +14,8 @@
  * allows it, they go through a pipe (pipe.h) and nobody sees them.  Then the
  * source is paused until the pipe is empty, whatever the marks are.  When
  * little comes, it is as before; and while the loop is busy, no more is moved
- * at once than one read would get.
+ * at once than one read would get.  A flow from a source that was spliced from
+ * before begins with a small read, and is bulk if much is known to follow.
  *
  * What is done with the bytes is the `bytes` function's: it sends what it
  * makes of them to the sink.  Without one they go as they are.

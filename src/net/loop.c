@@ -217,6 +217,12 @@ loop_is_busy(const struct loop *loop)
 	return loop->ready_last > LOOP_BUSY;
 }
 
+bool
+loop_is_calm(const struct loop *loop)
+{
+	return loop->ready_last <= LOOP_CALM;
+}
+
 struct blocks *
 loop_blocks(const struct loop *loop)
 {

@@ -137,10 +137,12 @@ struct blocks *loop_blocks(const struct loop *loop);
 
 /*
  * More than LOOP_BUSY descriptors were ready in the last turn: who has much to
- * do does a little, since others wait for it.
+ * do does a little, since others wait for it.  Or LOOP_CALM at most, and it
+ * may do more at once, which saves turns.
  */
-enum { LOOP_BUSY = 16 };
+enum { LOOP_CALM = 4, LOOP_BUSY = 16 };
 bool loop_is_busy(const struct loop *loop);
+bool loop_is_calm(const struct loop *loop);
 
 /* --- descriptors --- */
 

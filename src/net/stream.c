@@ -46,6 +46,7 @@ struct stream {
 	bool			 filled : 1;	/* by the last read: there may
 						   be more */
 	bool			 unspliced : 1;	/* it can't be */
+	bool			 spliced : 1;	/* since somebody asked */
 	bool			 ending : 1;	/* our FIN is wanted */
 	bool			 ended : 1;	/* and sent */
 };
@@ -285,6 +286,15 @@ bool
 stream_took_all(const struct stream *s)
 {
 	return !s->filled;
+}
+
+bool
+stream_was_spliced(struct stream *s)
+{
+	bool was = s->spliced;
+
+	s->spliced = false;
+	return was;
 }
 
 APART bool
@@ -528,6 +538,7 @@ fill_pipe(struct stream *from, struct stream *to, size_t size)
 	if (n > 0) {
 		/* Less than asked for may be all that the pipe had room for. */
 		from->filled = true;
+		from->spliced = true;
 		stat_add(&pool_of(from)->totals->received, (uint64_t)n);
 		return n;
 	}

@@ -173,6 +173,9 @@ bool stream_seems_quiet(const struct stream *s);
  */
 bool stream_took_all(const struct stream *s);
 
+/* Has anything from it been spliced since this was asked last? */
+bool stream_was_spliced(struct stream *s);
+
 /* 0, or why writing failed, as a negative errno; kept. */
 int stream_write_error(const struct stream *s);
 

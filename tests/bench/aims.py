@@ -65,9 +65,9 @@ AIMS = (
     within("forward-small", "squid", 0.2),
     *(within(s.name, other, 1) for s in SCENARIOS.values()
       if s.kind in ("requests", "bulk") for other in ("nginx", "haproxy")),
-    # Bodies as large as what is relayed; smaller ones have heads to read.
     *(Aim((s, PENSTOCK), ("tcp-64m", "haproxy"), most=1)
       for s in ("gateway-64m", "connect-64m")),
+    Aim(("gateway-1m", PENSTOCK), ("tcp-1m", "haproxy"), most=1),
     Aim(("active-9000", GATED), ("active-1000", GATED), "rate", least=0.94),
     within("active-9000", "nginx", 0.6, GATED),
     within("active-9000", "nginx", 1, GATED, "p99"),

@@ -216,6 +216,8 @@ SCENARIOS = {s.name: s for s in (
     bulk("gateway-64m", "gateway, 64 MiB bodies", "gateway"),
     Scenario("tcp-small", "tcp, 1 KiB",
              "requests", "tcp", 64, 30000),
+    bulk("tcp-1m", "tcp, 1 MiB", "tcp", MIB, clients=16,
+         only=("penstock", "haproxy")),
     bulk("tcp-64m", "tcp, 64 MiB", "tcp"),
     bulk("connect-64m", "CONNECT, 64 MiB", "forward",
          options=("-t", "127.0.0.1:{origin}"),

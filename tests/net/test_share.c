@@ -133,6 +133,13 @@ tear_down(void)
 	rig_close(&rig);
 }
 
+static const struct flow_ops ops = {
+	.bytes = on_bytes,
+	.opaque = opaque,
+	.passed = on_passed,
+	.ended = on_ended,
+};
+
 static void
 start(uint64_t length)
 {
@@ -147,10 +154,7 @@ start(uint64_t length)
 		.low = LOW,
 		.use = BLOCK_BODY,
 		.splice = true,
-		.bytes = on_bytes,
-		.opaque = opaque,
-		.passed = on_passed,
-		.ended = on_ended,
+		.ops = &ops,
 	});
 }
 

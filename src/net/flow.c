@@ -271,7 +271,8 @@ on_readable(void *arg)
 	f->fin = n == 0;
 	if (take(f, bytes, (size_t)n) == FLOW_GONE)
 		return;
-	note_size(f, (size_t)n, (size_t)n == size);
+	if (!f->source_over)
+		note_size(f, (size_t)n, (size_t)n == size);
 	settle(f);
 }
 

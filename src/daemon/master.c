@@ -21,6 +21,7 @@
 #include "daemon/names.h"
 #include "daemon/privs.h"
 #include "daemon/sockets.h"
+#include "http/rewrite.h"
 #include "net/handover.h"
 #include "net/loop.h"
 #include "net/resolver.h"
@@ -38,6 +39,7 @@ struct master {
 	enum state		 state;
 	struct shared		 shared;
 	char			 name[24];	/* shared.name, if made up */
+	char			*via;		/* shared.via */
 	struct loop		*loop;
 	struct block_budget	 budget;
 	struct blocks		 blocks;
@@ -94,6 +96,16 @@ choose_name(struct master *m)
 	m->shared.name = str_of(m->name);
 }
 
+static void
+make_via(struct master *m)
+{
+	size_t size = m->shared.name.len + sizeof VIA_LINE("");
+
+	m->via = xcalloc(1, size);
+	snprintf(m->via, size, VIA_LINE("%s"), m->shared.name.at);
+	m->shared.via = str_of(m->via);
+}
+
 static char *
 nameservers_text(const struct config *c)
 {
@@ -132,6 +144,7 @@ init_shared(struct master *m)
 		    s->max_sessions, s->descriptors);
 	s->loops[s->workers] = m->loop;
 	choose_name(m);
+	make_via(m);
 	block_budget_init(&s->budget, c->penstock.buffers);
 	/* Main takes part as the last worker: it releases, and changes. */
 	s->limits = limits_new(s->workers + 1, shared_wake, s);
@@ -387,6 +400,7 @@ stop(struct master *m)
 	log_writer_stop(&m->access_log);
 	hosts_free(&m->hosts);
 	free(m->nameservers);
+	free(m->via);
 	sockets_free(&m->sockets);
 	if (m->shared.sessions != NULL)
 		gate_free(&m->shared.sessions);

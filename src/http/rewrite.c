@@ -73,18 +73,15 @@ put_fields(struct out *o, const struct head *h, uint64_t passes)
 /* --- fields of ours ---------------------------------------------------- */
 
 static inline void
-put_via(struct out *o, const struct head *h, struct str name)
+put_via(struct out *o, const struct head *h, struct str line)
 {
-	char *at = out_take(o, strlen("Via: 1.1 ") + name.len +
-	    strlen("\r\n"));
+	char *at = out_take(o, line.len);
 
 	if (UNLIKELY(at == NULL))
 		return;
-	at = str_copy(at, STR("Via: 1.1 "));
-	if (h->minor == 0)
-		at[-2] = '0';
-	at = str_copy(at, name);
-	(void)str_copy(at, STR("\r\n"));
+	memcpy(at, line.at, line.len);
+	if (UNLIKELY(h->minor == 0))
+		at[strlen("Via: 1.")] = '0';
 }
 
 static void

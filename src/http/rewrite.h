@@ -34,10 +34,13 @@ struct forwarded {
 	bool		trusted;	/* keep what the client had sent */
 };
 
+/* Our line of Via, made of a pseudonym once; the version is put right in it. */
+#define VIA_LINE(pseudonym)	"Via: 1.1 " pseudonym "\r\n"
+
 struct request_rewrite {
 	const struct target	*target;
 	struct str		 host;		/* value of Host to send */
-	struct str		 via;		/* our pseudonym */
+	struct str		 via;		/* VIA_LINE() */
 	struct framing		 framing;	/* of the body as sent on */
 	struct forwarded	 forwarded;
 	bool			 upgrade;	/* pass it on, if h->upgrade */
@@ -51,7 +54,7 @@ void rewrite_request(struct out *o, const struct head *h,
 
 struct response_rewrite {
 	const char		*date;		/* of date.h: if missing */
-	struct str		 via;
+	struct str		 via;		/* VIA_LINE() */
 	struct framing		 framing;	/* of the body as sent on */
 	bool			 close;		/* say Connection: close */
 	bool			 keep_alive;	/* say so, to HTTP/1.0 */

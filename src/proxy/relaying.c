@@ -97,7 +97,7 @@ build_request(struct exchange *x, struct out *o)
 	struct request_rewrite r = {
 		.target = &x->target,
 		.host = host_of(x),
-		.via = x->worker->shared->name,
+		.via = x->worker->shared->via,
 		.framing = x->framing,
 		.forwarded = forwarded_of(x, text, sizeof text),
 		.upgrade = x->upgrades,

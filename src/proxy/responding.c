@@ -215,7 +215,7 @@ static void
 on_final(struct exchange *x, const struct head *h, struct out *o)
 {
 	struct response_rewrite r = {
-		.via = x->worker->shared->name,
+		.via = x->worker->shared->via,
 		.date = worker_date(x->worker),
 	};
 
@@ -245,7 +245,7 @@ on_final(struct exchange *x, const struct head *h, struct out *o)
 static enum flow_step
 on_interim(struct exchange *x, const struct head *h)
 {
-	struct response_rewrite r = { .via = x->worker->shared->name };
+	struct response_rewrite r = { .via = x->worker->shared->via };
 	struct out o;
 
 	if (++x->interims > RELAY_INTERIMS)
@@ -305,7 +305,7 @@ static enum flow_step
 on_switch(struct exchange *x, const struct head *h, uint8_t *rest, size_t n)
 {
 	struct response_rewrite r = {
-		.via = x->worker->shared->name,
+		.via = x->worker->shared->via,
 		.upgrade = true,
 		.date = worker_date(x->worker),
 	};

@@ -25,6 +25,7 @@ struct shared {
 	struct loop		*loops[GATE_WORKERS];
 	/* In Via and Proxy-Status; a NUL follows it. */
 	struct str		 name;
+	struct str		 via;		/* its line: rewrite.h */
 	struct gate		*sessions;	/* permits of max_connections */
 	struct handover		*handover;	/* of connections */
 	uint64_t		 max_sessions;

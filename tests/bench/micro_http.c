@@ -133,7 +133,7 @@ prepare_request(struct head_case *c)
 	c->request = (struct request_rewrite){
 		.target = &c->target,
 		.host = host.text,
-		.via = STR("penstock-01234567"),
+		.via = STR(VIA_LINE("penstock-01234567")),
 		.forwarded = {
 			.client = STR("192.0.2.17"),
 			.proto = "http",
@@ -151,7 +151,7 @@ prepare_response(struct head_case *c)
 	expect(parse_response(c->parser, c->text, c->fields, &c->head) ==
 	    FAIL_NONE, "parse_response");
 	c->response = (struct response_rewrite){
-		.via = STR("penstock-01234567"),
+		.via = STR(VIA_LINE("penstock-01234567")),
 		.date = "Sun, 06 Nov 1994 08:49:37 GMT",
 	};
 	expect(framing_of_response(&c->head, METHOD_GET,

@@ -92,7 +92,7 @@ route(struct request *r)
 
 	r->how = (struct request_rewrite){
 		.target = &r->target,
-		.via = STR(US),
+		.via = STR(VIA_LINE(US)),
 	};
 	if (framing_of_request(h, &r->how.framing) != FAIL_NONE)
 		return false;

@@ -76,7 +76,8 @@ decide(struct response *r, const struct client *to)
 	const struct head *h = &r->head.h;
 	struct response_rewrite *how = &r->how;
 
-	*how = (struct response_rewrite){ .via = STR(US), .date = DATE };
+	*how = (struct response_rewrite){ .via = STR(VIA_LINE(US)),
+	    .date = DATE };
 	if (framing_of_response(h, to->method, &r->framing) != FAIL_NONE)
 		return false;
 	check_length(h, to, &r->framing);

@@ -26,7 +26,7 @@ rewritten(const struct head *h, const struct request_rewrite *given)
 	MUST(target_parse(h, &t) == FAIL_NONE);
 	MUST(framing_of_request(h, &r.framing) == FAIL_NONE);
 	r.target = &t;
-	r.via = STR("us");
+	r.via = STR(VIA_LINE("us"));
 	r.host = t.authority.text;
 	if (t.authority.text.len == 0 && host_parse(h, &host) == FAIL_NONE)
 		r.host = host.text;
@@ -185,7 +185,7 @@ START_TEST(a_head_that_does_not_fit_says_so)
 	good_request(GET "X: y\r\n\r\n", &h);
 	ck_assert_int_eq(target_parse(&h, &t), FAIL_NONE);
 	struct request_rewrite r = { .target = &t, .host = STR_INIT("a"),
-	    .via = STR_INIT("us") };
+	    .via = STR_INIT(VIA_LINE("us")) };
 	for (size_t size = 0; size < sizeof text; size++) {
 		out_init(&o, text, size);
 		rewrite_request(&o, &h, &r);
@@ -281,7 +281,7 @@ START_TEST(a_response_goes_on_as_it_must)
 	good_response(c->in, &h);
 	ck_assert_int_eq(framing_of_response(&h, c->to, &r.framing),
 	    FAIL_NONE);
-	r.via = STR("us");
+	r.via = STR(VIA_LINE("us"));
 	r.date = NOW;
 	out_init(&o, written, sizeof written);
 	rewrite_response(&o, &h, &r);
@@ -507,7 +507,8 @@ START_TEST(damaged_responses_do_no_harm)
 	static const char good[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n"
 	    "Connection: x, close\r\nX: y\r\nDate: z\r\n\r\n";
 	static const char bytes[] = "\r\n :,\t0129H/\x80\x7f";
-	struct response_rewrite r = { .via = STR("us"), .date = NOW };
+	struct response_rewrite r = { .via = STR(VIA_LINE("us")),
+	    .date = NOW };
 	uint64_t seed = 13;
 	struct head h;
 	struct out o;

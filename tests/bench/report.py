@@ -138,8 +138,7 @@ def where_it_ran(rounds):
             "changing order, each on one core with one worker, without a "
             "log, on 127.0.0.1; origin and clients had the other core. "
             "Ratios were taken within each round before their median was, "
-            "those of two scenarios as well; a half of the rounds was within "
-            "the span beside them. The relay parses nothing "
+            "those of two scenarios as well. The relay parses nothing "
             "and opens a connection upstream for each of its clients. "
             "tinyproxy keeps no connections; squid and it were asked a sixth "
             "of the requests. HAProxy splices large bodies, through pipes as "
@@ -150,7 +149,8 @@ def where_it_ran(rounds):
 def markdown(results, rounds, errors):
     lines = [
         "# Benchmarks", "",
-        where_it_ran(rounds), "Made by `tests/bench/run --write`.", ""]
+        where_it_ran(rounds), "A half of the rounds was within the span "
+        "beside a number. Made by `tests/bench/run`.", ""]
     rows = aims(results)
     if rows:
         lines += ["## Aims", "", *table(

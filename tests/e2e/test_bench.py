@@ -106,3 +106,8 @@ def test_a_scenario_shows_how_sure_its_ratio_is():
     assert any(line.endswith("| 1.30 | 1.15–1.65 |") for line in lines)
     # One that none took part in is shown too.
     assert report.details(SCENARIOS["gateway-small"], {})
+
+
+def test_the_readme_tells_of_no_span_since_it_shows_none():
+    assert " span " in report.markdown({}, 5, [])
+    assert " span " not in report.readme({}, 5)

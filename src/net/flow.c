@@ -199,7 +199,7 @@ opaque_bytes(struct flow *f)
 }
 
 /* Much is known to follow, not only possible. */
-static bool
+static APART bool
 is_long(struct flow *f)
 {
 	uint64_t left = opaque_bytes(f);
@@ -218,10 +218,11 @@ note_size(struct flow *f, size_t n, bool full)
 		f->large = is_long(f) ? BULK_MOST : f->large + 1;
 }
 
-static bool
+/* If it is bulk. */
+static APART bool
 reads_bulk(struct flow *f)
 {
-	return is_bulk(f) && stream_queued(f->opts.sink) == 0 &&
+	return stream_queued(f->opts.sink) == 0 &&
 	    !loop_is_busy(stream_loop(f->opts.sink)) &&
 	    (f->opts.ops->any_size || opaque_bytes(f) >= LOOP_BULK) &&
 	    !blocks_are_short(loop_blocks(stream_loop(f->opts.sink)),
@@ -235,10 +236,9 @@ read_size(struct flow *f)
 	size_t queued = stream_queued(f->opts.sink);
 	size_t room = queued < f->opts.high ? f->opts.high - queued : 0;
 
-	if (f->bytes == 0 && stream_was_spliced(f->opts.source))
-		return MIN(MAX(room, (size_t)READ_MIN),
-		    (size_t)BULK_FIRST);
-	if (reads_bulk(f))
+	if (f->bytes == 0 && UNLIKELY(stream_was_spliced(f->opts.source)))
+		room = MIN(room, (size_t)BULK_FIRST);
+	else if (is_bulk(f) && reads_bulk(f))
 		return MIN(MAX(room, (size_t)READ_MIN) * BULK_HIGH,
 		    (size_t)LOOP_BULK);
 	return MIN(MAX(room, (size_t)READ_MIN), (size_t)LOOP_SCRATCH);

@@ -291,10 +291,10 @@ stream_took_all(const struct stream *s)
 bool
 stream_was_spliced(struct stream *s)
 {
-	bool was = s->spliced;
-
+	if (LIKELY(!s->spliced))
+		return false;
 	s->spliced = false;
-	return was;
+	return true;
 }
 
 APART bool

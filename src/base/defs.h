@@ -26,8 +26,8 @@
 #define NORETURN	__attribute__((noreturn))
 #define MAY_ALIAS	__attribute__((may_alias))
 /*
- * A function that is seldom called by one that often is, and so no part of it:
- * what it needs of registers and stack is made room for when it is called.
+ * Kept out of line: seldom called by a function that often is, which then need
+ * not save registers for it.
  */
 #define APART		__attribute__((noinline))
 #define LIKELY(x)	__builtin_expect(!!(x), 1)

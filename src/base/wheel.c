@@ -123,7 +123,8 @@ tick_of(nsec_t due, nsec_t width, uint64_t first)
 static unsigned
 bucket_of(const struct wheels *w, const struct wheel_timer *t, nsec_t *look)
 {
-	uint64_t last = w->fine.tick + WHEEL_FINE_BUCKETS - 1, tick;
+	uint64_t last = w->fine.tick + WHEEL_FINE_BUCKETS - 1;
+	uint64_t tick;
 
 	if (t->due <= last * WHEEL_FINE_WIDTH) {
 		tick = tick_of(t->due, WHEEL_FINE_WIDTH, w->fine.tick);

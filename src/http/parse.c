@@ -146,8 +146,10 @@ on_complete(llhttp_t *llhttp)
 	return HPE_PAUSED;
 }
 
-/* False unless llhttp accepts the head, ends it where the scan did, and has
- * found as many fields: a line it overlooked would be part of a value. */
+/*
+ * False unless llhttp accepts the head, ends it where the scan did, and has
+ * found as many fields: a line it overlooked would be part of a value.
+ */
 static bool
 run(struct parser *p, llhttp_type_t type, struct str bytes, unsigned fields,
     struct head *out)

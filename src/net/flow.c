@@ -4,13 +4,14 @@
  *
  * What is found in a callback of the loop is acted on there; what is found
  * inside flow_push(), flow_source_end() or by a `bytes` function is left to
- * the loop's `later` list.  Whichever way, the caller's function comes last,
- * since it may free the flow.
+ * the loop's `later` list.  Whichever way, `ended` comes last, since it may
+ * free the flow.
  *
  * on_readable() is the one place that decides how bytes are moved.
  */
 #include "net/flow.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "net/pipe.h"
@@ -34,6 +35,7 @@ enum { BULK_SURE = 262144 };
  * copied with its head, and the rest is spliced.
  */
 enum { BULK_FIRST = 16384 };
+static_assert((int)BULK_FIRST >= (int)BULK_LITTLE, "a full one counts");
 
 /* While nothing is queued, bulk may read `high` so many times. */
 enum { BULK_HIGH = 4 };

@@ -34,7 +34,7 @@
  * Promise:  `source_done` and `ended` are each called at most once, `ended`
  *           last; neither from flow_start(), flow_push() or flow_stop(), and
  *           not after flow_stop().  `ended` may free the flow; `source_done`
- *           may only send.
+ *           must leave it as it is, but may send, unless the end was carried.
  */
 #ifndef PENSTOCK_NET_FLOW_H
 #define PENSTOCK_NET_FLOW_H

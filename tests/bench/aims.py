@@ -35,12 +35,15 @@ class Aim:
                 f"{'' if other == scenario else other + ' '}{its_name}")
 
     def words(self):
-        return f"≤ {self.most:g}" if self.most is not None else \
-            f"≥ {self.least:g}"
+        """What is aimed at; an aim without a bound is to be compared with."""
+        if self.most is not None:
+            return f"≤ {self.most:g}"
+        return f"≥ {self.least:g}" if self.least is not None else ""
 
     def is_reached(self, number):
-        return number <= self.most if self.most is not None else \
-            number >= self.least
+        if self.most is not None:
+            return number <= self.most
+        return self.least is None or number >= self.least
 
     def measured(self, by_name):
         """The number, and its middle half; None if there is none."""
@@ -68,10 +71,16 @@ AIMS = (
     *(Aim((s, PENSTOCK), ("tcp-64m", "haproxy"), most=1)
       for s in ("gateway-64m", "connect-64m")),
     Aim(("gateway-1m", PENSTOCK), ("tcp-1m", "haproxy"), most=1),
+    # With the gate, and the same without it.
     Aim(("active-9000", GATED), ("active-1000", GATED), "rate", least=0.94),
+    Aim(("active-9000", PENSTOCK), ("active-1000", PENSTOCK), "rate"),
     within("active-9000", "nginx", 0.6, GATED),
+    within("active-9000", "relay", None, GATED),
     within("active-9000", "nginx", 1, GATED, "p99"),
+    within("active-9000", "nginx", None, key="p99"),
     Aim(("idle-9000", PENSTOCK), key="bytes", most=320),
+    *(within("idle-9000", other, 1, key="bytes")
+      for other in ("nginx", "haproxy")),
     Aim(("lag", PENSTOCK), key="lag99", most=2),
     Aim(("mixed", PENSTOCK), key="times", most=2),
 )

@@ -122,10 +122,11 @@ def aims(results):
     rows = []
     for aim in AIMS:
         number, half = aim.measured(by_name) or (None, None)
-        if number is not None:
-            rows.append([aim.title(), f"{number:.2f}", written_span(half),
-                         aim.words(),
-                         "yes" if aim.is_reached(number) else "**no**"])
+        if number is None:
+            continue
+        verdict = "yes" if aim.is_reached(number) else "**no**"
+        rows.append([aim.title(), f"{number:.2f}", written_span(half),
+                     aim.words(), verdict if aim.words() else ""])
     return rows
 
 

@@ -53,7 +53,7 @@ def leave_pacing():
         enter_network()
         CONGESTION.write_text("reno")
     except OSError as why:
-        print(f"in the machine's own network: {why}", file=sys.stderr)
+        print(f"TCP is the machine's, {congestion()}: {why}", file=sys.stderr)
 
 
 def congestion():
@@ -64,11 +64,15 @@ def congestion():
 def prepare(names=("clients", "origin", "relay")):
     """Before anything is started: a network, descriptors, helper programs.
 
-    These are made if the folder of the program is a build.
+    These are made if the folder of the program is a build; and that is made
+    where there is none yet.
     """
+    top = HELPERS.parents[1]
+    if top == TOP / "build" and not (top / "Makefile").exists():
+        subprocess.run([TOP / "scripts" / "run", "-V"], check=True,
+                       stdout=sys.stderr)
     leave_pacing()
     resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
-    top = HELPERS.parents[1]
     if (top / "Makefile").exists():
         subprocess.run(["make", "-s", "-C", str(top), "penstock",
                         *(f"tests/bench/{n}" for n in names)],
@@ -172,7 +176,6 @@ def penstock(folder, origin_port, prefix=(), mode="gateway"):
     config = (CONFIG + MODES[mode]).format(mode=mode, port=port,
                                            origin=origin_port)
     return penstock_with(folder, config, port, prefix)
-
 
 
 class Answers(typing.NamedTuple):

@@ -110,6 +110,9 @@ take_arena(struct exchange *x, const struct head *head)
 
 	if (passes + bytes == 0)
 		return true;
+	/* For an answer without memory: that to HEAD has no content. */
+	if (head != NULL)
+		x->request.method = head->method;
 	x->arena = block_take(&x->worker->blocks, passes + bytes, BLOCK_HEAD);
 	if (x->arena == NULL || x->arena->size < passes + bytes)
 		return false;

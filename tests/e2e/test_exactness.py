@@ -287,3 +287,30 @@ def test_a_head_that_cannot_be_read_is_answered_without_content(
         answer = c.read_all()
     assert answer.startswith(b"HTTP/1.1 4") and answer.endswith(b"\r\n\r\n")
     assert answer.count(b"\r\n\r\n") == 1
+
+
+def fill_with_heads(daemon, share):
+    """Clients whose unfinished heads leave no block of `share` bytes."""
+    clients = []
+
+    def used():
+        return daemon.metric("penstock_buffer_bytes")
+    while (room := share - used()) >= 1024:
+        clients.append(Client(daemon.port))
+        before = used()
+        clients[-1].send(GET + b"X: " + b"x" * (12000 if room > 16384 else 9))
+        wait_for(lambda: used() > before)
+    return clients
+
+
+def test_head_is_answered_without_content_when_memory_is_short(gateway):
+    daemon = gateway(free_port(), rest=ONE_WORKER + "buffers = 1m\n")
+    with Client(daemon.port) as head, Client(daemon.port) as get:
+        clients = fill_with_heads(daemon, 512 * 1024)
+        get.send(GET + b"\r\n")
+        assert get.read_message().is_failure(503, "memory")
+        head.send(b"HEAD" + GET[3:] + b"\r\n")
+        assert head.read_head().status == 503
+        assert head.at_end()
+    for c in clients:
+        c.close()

@@ -253,6 +253,13 @@ exchange_on_client_lost(struct exchange *x)
 }
 
 void
+exchange_on_input_dropped(struct exchange *x)
+{
+	x->close = true;
+	exchange_fail(x, FAIL_MEMORY);
+}
+
+void
 exchange_stop(struct exchange *x, enum failure why)
 {
 	if (x->state == XS_OVER)

@@ -224,6 +224,9 @@ void exchange_on_late(struct exchange *x);
 void exchange_on_client_end(struct exchange *x);
 void exchange_on_client_lost(struct exchange *x);
 
+/* There was no memory for what it sent: that is missing from now on. */
+void exchange_on_input_dropped(struct exchange *x);
+
 /* The process stops: end it now, whatever that cuts off. */
 void exchange_stop(struct exchange *x, enum failure why);
 

@@ -200,9 +200,12 @@ reading_ahead(struct session *s)
 		s->ended = true;
 		stream_pause(s->stream);
 		exchange_on_client_end(x);
-	} else if (n < 0 || !reading_keep(s, scratch, (size_t)n)) {
+	} else if (n < 0) {
 		stream_pause(s->stream);
 		exchange_on_client_lost(x);
+	} else if (!reading_keep(s, scratch, (size_t)n)) {
+		stream_pause(s->stream);
+		exchange_on_input_dropped(x);
 	}
 }
 

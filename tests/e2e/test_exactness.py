@@ -289,13 +289,13 @@ def test_a_head_that_cannot_be_read_is_answered_without_content(
     assert answer.count(b"\r\n\r\n") == 1
 
 
-def fill_with_heads(daemon, share):
-    """Clients whose unfinished heads leave no block of `share` bytes."""
+def fill_with_heads(daemon, leave):
+    """Clients whose unfinished heads leave less than that for heads."""
     clients = []
 
     def used():
         return daemon.metric("penstock_buffer_bytes")
-    while (room := share - used()) >= 1024:
+    while (room := 512 * 1024 - used()) >= leave:
         clients.append(Client(daemon.port))
         before = used()
         clients[-1].send(GET + b"X: " + b"x" * (12000 if room > 16384 else 9))
@@ -306,11 +306,31 @@ def fill_with_heads(daemon, share):
 def test_head_is_answered_without_content_when_memory_is_short(gateway):
     daemon = gateway(free_port(), rest=ONE_WORKER + "buffers = 1m\n")
     with Client(daemon.port) as head, Client(daemon.port) as get:
-        clients = fill_with_heads(daemon, 512 * 1024)
+        clients = fill_with_heads(daemon, 1024)
         get.send(GET + b"\r\n")
         assert get.read_message().is_failure(503, "memory")
         head.send(b"HEAD" + GET[3:] + b"\r\n")
         assert head.read_head().status == 503
         assert head.at_end()
+    for c in clients:
+        c.close()
+
+
+def test_a_client_is_told_that_what_it_sent_ahead_finds_no_memory(
+        gateway, upstream):
+    asked, go = [], threading.Event()
+
+    def behave(wire):
+        asked.append(wire.read_message())
+        go.wait(10)
+    daemon = gateway(upstream(behave).port, rest=ONE_WORKER + "buffers = 1m\n")
+    with Client(daemon.port) as c:
+        # One block more than the first request takes, but no larger one.
+        clients = fill_with_heads(daemon, 4096)
+        c.send(GET + b"\r\n")
+        wait_for(lambda: asked)
+        c.send(GET + b"X: " + b"x" * 2000)
+        assert c.read_message().is_failure(503, "memory")
+    go.set()
     for c in clients:
         c.close()

@@ -2,12 +2,13 @@
 /*
  * origin.c - a server that costs little: the same answer to every request.
  *
- *	origin PORT BODY_BYTES [any] [fields]
+ *	origin PORT BODY_BYTES [any] [fields] [rate=BYTES]
  *
  * It counts ends of heads and answers each, so a request must have no body;
  * the connection stays open.  With `any` it answers on every address that
  * begins with 127, as so many servers.  With `fields` it has as many in its
- * head as a site on the web has.
+ * head as a site on the web has.  With a rate each connection is sent no more
+ * than so many bytes a second.
  */
 #include "bench.h"
 
@@ -26,6 +27,7 @@ static char answer[CHUNK + 1024];
 static size_t answer_bytes;
 static char chunk[CHUNK];
 static uint64_t answer_total;
+static uint64_t rate;			/* of a connection; 0: any */
 
 static const char site_fields[] =
     "Date: Mon, 30 Nov 2026 15:31:26 GMT\r\n"
@@ -63,6 +65,9 @@ welcome(int epoll, int listener)
 	g->fd = must(accept(listener, NULL, NULL), "accept");
 	set_nodelay(g->fd);
 	set_nonblocking(g->fd);
+	if (rate != 0)
+		must(setsockopt(g->fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate,
+		    sizeof rate), "SO_MAX_PACING_RATE");
 	watch_readable(epoll, g->fd, g);
 }
 
@@ -157,8 +162,8 @@ main(int argc, char **argv)
 	const char *fields = "";
 
 	if (argc < 3) {
-		fprintf(stderr,
-		    "usage: origin PORT BODY_BYTES [any] [fields]\n");
+		fprintf(stderr, "usage: origin PORT BODY_BYTES [any] "
+		    "[fields] [rate=BYTES]\n");
 		return 2;
 	}
 
@@ -167,6 +172,8 @@ main(int argc, char **argv)
 	for (int i = 3; i < argc; i++)
 		if (strcmp(argv[i], "fields") == 0)
 			fields = site_fields;
+		else if (strncmp(argv[i], "rate=", 5) == 0)
+			rate = number(argv[i] + 5);
 		else
 			at.sin_addr.s_addr = htonl(INADDR_ANY);
 	make_answer(number(argv[2]), fields);

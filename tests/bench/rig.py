@@ -120,15 +120,17 @@ def running(command, port, core):
 
 
 @contextlib.contextmanager
-def origin(body=BODY, everywhere=False, fields=False):
+def origin(body=BODY, everywhere=False, fields=False, rate=0):
     """An upstream: its port, on 127.0.0.1 or on all that begins with 127.
 
-    Its answers have few fields, or as many as those of a site on the web.
+    Its answers have few fields, or as many as those of a site on the web; and
+    come as fast as they can, or each connection's at so many bytes a second.
     """
     port = free_port()
     with running([helper("origin"), str(port), str(body),
                   *(["any"] if everywhere else []),
-                  *(["fields"] if fields else [])], port, OTHER_CORE):
+                  *(["fields"] if fields else []),
+                  *([f"rate={rate}"] if rate else [])], port, OTHER_CORE):
         yield port
 
 

@@ -38,7 +38,7 @@ struct addr_range {
 };
 
 /* Longest text of addr_print() for IP, with the NUL: [v6%scope]:port. */
-enum { ADDR_TEXT = 80 };
+enum { ADDR_TEXT = 80, ADDR_IP4_TEXT = 15 };
 
 /*
  * Read "1.2.3.4", "::1" or "[::1]" (the whole of n bytes) with `port`.

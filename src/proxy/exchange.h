@@ -103,6 +103,7 @@ struct exchange {
 	struct listener_stats	*stats;		/* the worker's share */
 	const struct route	*route;
 	const struct addr	*from;		/* the client's address */
+	struct str		 from_text;	/* if it is at hand; or "" */
 	struct exchange_times	 times;
 	nsec_t			 due;		/* of this state; or never */
 	nsec_t			 total_due;	/* of `total`; or never */
@@ -203,6 +204,7 @@ struct exchange_opts {
 	const struct client_ops	*client;
 	const struct service	*service;
 	const struct addr	*from;
+	struct str		 from_text;	/* of an IPv4 address; or "" */
 	nsec_t			 began;
 	bool			 to_head;	/* which can't be read */
 };

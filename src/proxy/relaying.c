@@ -60,13 +60,16 @@ forwarded_of(struct exchange *x, char *text, size_t size)
 
 	if (x->service->conf->mode != MODE_GATEWAY)
 		return f;
-	/* The path of a unix socket would be no address to anybody. */
-	out_init(&o, text, size);
-	if (x->from->family == ADDR_UNIX)
-		out_put(&o, "unknown");
-	else
-		addr_put_ip(&o, x->from);
-	f.client = out_text(&o);
+	f.client = x->from_text;
+	if (UNLIKELY(f.client.len == 0)) {
+		/* The path of a unix socket is no address to anybody. */
+		out_init(&o, text, size);
+		if (x->from->family == ADDR_UNIX)
+			out_put(&o, "unknown");
+		else
+			addr_put_ip(&o, x->from);
+		f.client = out_text(&o);
+	}
 	f.host = x->host.text;
 	f.trusted = routing_is_trusted(x);
 	return f;

@@ -143,6 +143,7 @@ session_exchange(struct session *s, const struct head *head, enum failure why)
 		.client = &ops,
 		.service = s->door->service,
 		.from = &s->client,
+		.from_text = str_make(s->client_text, s->client_text_length),
 		.began = s->began,
 		.to_head = head == NULL && s->to_head,
 	});
@@ -311,6 +312,22 @@ may_enter(struct session *s)
 	return enter_session_limits(s);
 }
 
+/* Each request tells it; an IPv6 one is rarer, and three times as long. */
+static void
+note_client(struct session *s)
+{
+	char text[ADDR_TEXT];
+	struct out o;
+
+	if (s->client.family != ADDR_IP4)
+		return;
+	out_init(&o, text, sizeof text);
+	addr_put_ip(&o, &s->client);
+	ASSERT(out_len(&o) <= sizeof s->client_text);
+	s->client_text_length = (uint8_t)out_len(&o);
+	memcpy(s->client_text, text, out_len(&o));
+}
+
 static struct session *
 new_session(struct door *d, int fd, const struct addr *from)
 {
@@ -324,6 +341,7 @@ new_session(struct door *d, int fd, const struct addr *from)
 		.client = *from,
 		.state = SS_IDLE,
 	};
+	note_client(s);
 	s->stream = stream_new(w->streams, fd);
 	if (s->stream == NULL) {
 		slab_give(&w->sessions, s);

@@ -56,6 +56,8 @@ struct session {
 	};
 	struct wheel_timer	 timer;
 	struct addr		 client;
+	char			 client_text[ADDR_IP4_TEXT]; /* if IPv4 */
+	uint8_t			 client_text_length;
 	uint8_t			 state;
 	bool			 ended;		/* the client has sent FIN */
 	bool			 to_head;	/* what can't be read */

@@ -132,10 +132,15 @@ sock_local(int fd, struct addr *out)
 #ifdef IS_WATCHED
 #define CALL_RECV(fd, to, size)	recv((fd), (to), (size), 0)
 #define CALL_SEND(fd, msg)	sendmsg((fd), (msg), MSG_NOSIGNAL)
+#define CALL_SEND_ONE(fd, p)	\
+	send((fd), (p)->iov_base, (p)->iov_len, MSG_NOSIGNAL)
 #else
 #define CALL_RECV(fd, to, size) \
 	syscall(SYS_recvfrom, (fd), (to), (size), 0, NULL, NULL)
 #define CALL_SEND(fd, msg)	syscall(SYS_sendmsg, (fd), (msg), MSG_NOSIGNAL)
+#define CALL_SEND_ONE(fd, p)	\
+	syscall(SYS_sendto, (fd), (p)->iov_base, (p)->iov_len,		\
+	    MSG_NOSIGNAL, NULL, 0)
 #endif
 
 ssize_t
@@ -158,8 +163,9 @@ sock_send(int fd, const struct iovec *iov, int n)
 	};
 	ssize_t sent;
 
+	/* The kernel has less to do for one piece that is called so. */
 	do
-		sent = CALL_SEND(fd, &msg);
+		sent = n == 1 ? CALL_SEND_ONE(fd, iov) : CALL_SEND(fd, &msg);
 	while (sent == -1 && errno == EINTR);
 	return sent == -1 ? -errno : sent;
 }

@@ -17,72 +17,31 @@
  * `waiting`, the sum of all counts, goes up before a count and down after it;
  * if it is 0, nobody need be looked at.
  */
-#include "base/gate.h"
+#include "base/gate_own.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 /* "No limit" is a limit that nobody reaches, so that it can be lowered. */
 #define UNLIMITED	(INT64_C(1) << 62)
 
-/* folly's Codel.cpp: how long a shortest wait is looked for. */
-#define INTERVAL	(100 * NSEC_PER_MSEC)
-
-enum {
-	PULSES = 16,			/* what the prediction looks back on */
-	PULSES_TIMEOUTS = 4,		/* in all at least that many timeouts */
-	MIN_RELEASES = 8,		/* fewer predict nothing */
-	LATE_TIMEOUTS = 2,		/* a longer wait is refused at once */
-	SHED_TARGETS = 2,		/* a longer wait is shed in overload */
-};
-
-/* Releases that fell into one part of the time. */
-struct pulse {
-	_Atomic nsec_t		 first;
-	_Atomic uint64_t	 count;
-};
-
-struct gate_side {
-	/* Read and written by all. */
-	_Alignas(CACHE_LINE) _Atomic uint64_t grants;
-	_Atomic nsec_t		 told;		/* time of the last grant */
-	atomic_bool		 called;	/* mail is under way */
-
-	/* Written by the worker alone. */
-	_Alignas(CACHE_LINE) _Atomic uint64_t count;
-	_Atomic nsec_t		 oldest;	/* NSEC_NEVER: none */
-	struct list		 waiters;
-	nsec_t			 shortest;	/* wait in this interval */
-	nsec_t			 interval_end;
-	bool			 overloaded;	/* in the last interval */
-	struct gate		*gate;
-	struct mail		 mail;
-	_Alignas(CACHE_LINE) struct pulse pulses[PULSES];
-};
-
-struct gate {
-	_Alignas(CACHE_LINE) _Atomic int64_t free;
-	_Alignas(CACHE_LINE) _Atomic uint64_t waiting;
-	_Atomic uint64_t	 mails;		/* under way or being read */
-
-	/* Seldom written. */
-	_Alignas(CACHE_LINE) _Atomic int64_t limit;
-	_Atomic uint64_t	 queue;
-	_Atomic nsec_t		 queue_timeout;
-	_Atomic unsigned	 pulse_shift;	/* a pulse is 2^shift ns */
-	atomic_bool		 adaptive;
-	_Atomic nsec_t		 queue_target;
-	unsigned		 workers;
-	gate_wake_fn		*wake;
-	void			*arg;
-	struct gate_side	 sides[];
-};
-
 static mail_fn	on_mail;
 static int64_t	limit_of(const struct gate_spec *spec);
 static void	set_queue(struct gate *g, const struct gate_spec *spec);
 static void	hand_over(struct gate *g, unsigned worker, nsec_t now);
-static bool	estimate(const struct gate *g, nsec_t now, nsec_t *wait);
+
+static void
+side_init(struct gate_side *s, struct gate *g)
+{
+	s->gate = g;
+	mail_init(&s->mail, on_mail);
+	for (unsigned class = 0; class < GATE_CLASSES; class++) {
+		struct gate_queue *q = &s->queues[class];
+
+		q->shortest = NSEC_NEVER;
+		atomic_init(&q->key, UINT64_MAX);
+		lineup_init(&q->line, class);
+	}
+}
 
 struct gate *
 gate_new(const struct gate_spec *spec, unsigned workers, gate_wake_fn *wake,
@@ -99,15 +58,8 @@ gate_new(const struct gate_spec *spec, unsigned workers, gate_wake_fn *wake,
 	atomic_init(&g->limit, limit_of(spec));
 	atomic_init(&g->free, limit_of(spec));
 	set_queue(g, spec);
-	for (unsigned i = 0; i < workers; i++) {
-		struct gate_side *s = &g->sides[i];
-
-		s->gate = g;
-		s->shortest = NSEC_NEVER;
-		atomic_init(&s->oldest, NSEC_NEVER);
-		list_init(&s->waiters);
-		mail_init(&s->mail, on_mail);
-	}
+	for (unsigned i = 0; i < workers; i++)
+		side_init(&g->sides[i], g);
 	return g;
 }
 
@@ -117,6 +69,10 @@ gate_free(struct gate **g)
 	if (*g == NULL)
 		return;
 	ASSERT(atomic_load(&(*g)->waiting) == 0);
+	struct gate_fair *f = atomic_load(&(*g)->fair);
+	if (f != NULL)
+		fair_free(&f->fair);
+	free(f);
 	free(*g);
 	*g = NULL;
 }
@@ -136,6 +92,30 @@ limit_of(const struct gate_spec *spec)
 	return (int64_t)spec->limit;
 }
 
+static size_t
+fair_size(unsigned workers)
+{
+	return sizeof(struct gate_fair) + workers * GATE_CLASSES *
+	    FAIR_ROWS * sizeof(struct lineup_lane);
+}
+
+size_t
+gate_fair_memory(unsigned workers)
+{
+	return fair_size(workers) + fair_memory();
+}
+
+static void
+make_fair(struct gate *g)
+{
+	if (atomic_load(&g->fair) != NULL)
+		return;
+
+	struct gate_fair *f = xcalloc(1, fair_size(g->workers));
+	f->fair = fair_new();
+	atomic_store(&g->fair, f);
+}
+
 /*
  * Each field is read by itself, by newcomers; that one of them meets an old
  * one beside a new one during a reload does no harm.
@@ -143,16 +123,16 @@ limit_of(const struct gate_spec *spec)
 static void
 set_queue(struct gate *g, const struct gate_spec *spec)
 {
-	unsigned shift = 0;
+	nsec_t timeout = MIN(spec->queue_timeout, UINT64_MAX >> 8);
 
-	while (PULSES * (UINT64_C(1) << shift) <
-	    PULSES_TIMEOUTS * MIN(spec->queue_timeout, UINT64_MAX >> 8))
-		shift++;
-	atomic_store(&g->pulse_shift, shift);
-	atomic_store(&g->queue_timeout, spec->queue_timeout);
+	atomic_store(&g->pulse_shift, pulses_shift(GATE_LOOKS_BACK * timeout));
+	atomic_store(&g->queue_timeout, timeout);
 	atomic_store(&g->queue, spec->queue);
 	atomic_store(&g->queue_target, spec->queue_target);
 	atomic_store(&g->adaptive, spec->adaptive);
+	if (spec->by_key)
+		make_fair(g);
+	atomic_store(&g->by_key, spec->by_key);
 }
 
 /* --- taking ------------------------------------------------------------ */
@@ -170,11 +150,11 @@ take_free(struct gate *g)
 
 /* Count before grants: see above. */
 static bool
-is_owed(const struct gate_side *s)
+is_owed(const struct gate_side *s, unsigned class)
 {
-	uint64_t count = atomic_load(&s->count);
+	uint64_t count = atomic_load(&s->queues[class].count);
 
-	return count != 0 && count > atomic_load(&s->grants);
+	return count != 0 && count > atomic_load(&s->grants[class]);
 }
 
 /* Waits somebody for whom no permit is on its way? */
@@ -184,45 +164,10 @@ is_anybody_owed(const struct gate *g)
 	if (atomic_load(&g->waiting) == 0)
 		return false;
 	for (unsigned i = 0; i < g->workers; i++)
-		if (is_owed(&g->sides[i]))
-			return true;
+		for (unsigned class = 0; class < GATE_CLASSES; class++)
+			if (is_owed(&g->sides[i], class))
+				return true;
 	return false;
-}
-
-/* Get a place in the queue, or say why not. */
-static enum failure
-reserve(struct gate *g, nsec_t now)
-{
-	uint64_t waiting = atomic_load(&g->waiting);
-	uint64_t queue = atomic_load_explicit(&g->queue,
-	    memory_order_relaxed);
-	nsec_t timeout = atomic_load_explicit(&g->queue_timeout,
-	    memory_order_relaxed);
-	nsec_t wait;
-
-	if (waiting >= queue)
-		return FAIL_QUEUE_FULL;
-	if (estimate(g, now, &wait) && wait / LATE_TIMEOUTS > timeout)
-		return FAIL_QUEUE_LATE;
-	do
-		if (waiting >= queue)
-			return FAIL_QUEUE_FULL;
-	while (!atomic_compare_exchange_weak(&g->waiting, &waiting,
-	    waiting + 1));
-	return FAIL_NONE;
-}
-
-/* Tell the others who waits here now: `by` more or fewer, after a change. */
-static void
-publish(struct gate_side *s, uint64_t by)
-{
-	const struct list *first = s->waiters.next;
-	nsec_t oldest = list_is_empty(&s->waiters) ? NSEC_NEVER :
-	    container_of(first, const struct gate_waiter, link)->arrived;
-
-	atomic_store_explicit(&s->oldest, oldest, memory_order_relaxed);
-	atomic_store(&s->count, atomic_load_explicit(&s->count,
-	    memory_order_relaxed) + by);
 }
 
 enum gate_result
@@ -234,15 +179,12 @@ gate_take(struct gate *g, unsigned worker, struct gate_waiter *w, nsec_t now,
 	struct gate_side *s = &g->sides[worker];
 
 	if (!is_anybody_owed(g) && take_free(g)) {
-		s->shortest = 0;
+		s->queues[w->class].shortest = 0;
 		return GATE_TAKEN;
 	}
-	*why = reserve(g, now);
+	*why = gate_queue_join(g, s, w, now);
 	if (*why != FAIL_NONE)
 		return GATE_REFUSED;
-	w->arrived = now;
-	list_add_last(&s->waiters, &w->link);
-	publish(s, 1);
 	/* What was released before we were seen is still to be given. */
 	hand_over(g, worker, now);
 	return GATE_WAITS;
@@ -256,54 +198,56 @@ gate_try(struct gate *g)
 
 /* --- releasing --------------------------------------------------------- */
 
-/* One writer a side, so no read-modify-write. */
-static void
-note_release(struct gate *g, struct gate_side *s, nsec_t now)
-{
-	unsigned shift = atomic_load_explicit(&g->pulse_shift,
-	    memory_order_relaxed);
-	struct pulse *p = &s->pulses[(now >> shift) % PULSES];
-	uint64_t count = atomic_load_explicit(&p->count,
-	    memory_order_relaxed);
-	nsec_t first = atomic_load_explicit(&p->first, memory_order_relaxed);
-
-	if (count == 0 || first >> shift != now >> shift) {
-		atomic_store_explicit(&p->first, now, memory_order_relaxed);
-		count = 0;
-	}
-	atomic_store_explicit(&p->count, count + 1, memory_order_relaxed);
-}
-
-/*
- * Who gets the next permit: the one whose waiter is the oldest, with a lead
- * for `worker`'s own.  NULL: nobody is owed one.
- */
+/* Who is next of a class: the lowest key, `worker`'s own with a lead. */
 static struct gate_side *
-choose(struct gate *g, unsigned worker)
+choose_side(struct gate *g, unsigned class, unsigned worker)
 {
+	uint64_t lead = atomic_load_explicit(&g->by_key,
+	    memory_order_relaxed) ? 0 : GATE_OWN_FIRST;
 	struct gate_side *best = NULL;
-	nsec_t best_since = 0;
+	uint64_t best_key = 0;
 
-	for (unsigned i = 0; i < g->workers; i++) {
+	for (unsigned n = 0; n < g->workers; n++) {
+		/* The own one first: it keeps what others are equal in. */
+		unsigned i = (worker + n) % g->workers;
 		struct gate_side *s = &g->sides[i];
-		nsec_t since = atomic_load_explicit(&s->oldest,
+		uint64_t key = atomic_load_explicit(&s->queues[class].key,
 		    memory_order_relaxed);
 
-		if (!is_owed(s))
+		if (!is_owed(s, class))
 			continue;
 		if (i == worker)
-			since -= MIN(since, GATE_OWN_FIRST);
-		if (best == NULL || since < best_since) {
+			key -= MIN(key, lead);
+		if (best == NULL || key < best_key) {
 			best = s;
-			best_since = since;
+			best_key = key;
 		}
 	}
 	return best;
 }
 
+/*
+ * Who gets the next permit; NULL: nobody is owed one.  *turn: how it counts
+ * when both classes want it.
+ */
+static struct gate_side *
+choose(struct gate *g, unsigned worker, unsigned *class, uint64_t *turn)
+{
+	struct gate_side *high = NULL, *normal;
+
+	if (atomic_load(&g->waiting) >> GATE_HIGH_SHIFT != 0)
+		high = choose_side(g, GATE_HIGH, worker);
+	normal = choose_side(g, GATE_NORMAL, worker);
+	*turn = high != NULL && normal != NULL;
+	bool others = *turn != 0 && atomic_load_explicit(&g->turns,
+	    memory_order_relaxed) % GATE_TURNS == GATE_TURNS - 1;
+	*class = high == NULL || others ? GATE_NORMAL : GATE_HIGH;
+	return *class == GATE_HIGH ? high : normal;
+}
+
 /* Mail is counted until it has been read, for gate_is_idle(). */
-static void
-call(struct gate *g, struct gate_side *s)
+void
+gate_call(struct gate *g, struct gate_side *s)
 {
 	if (atomic_exchange(&s->called, true))
 		return;
@@ -315,11 +259,16 @@ static void
 hand_over(struct gate *g, unsigned worker, nsec_t now)
 {
 	struct gate_side *s;
+	unsigned class;
+	uint64_t turn;
 
-	while ((s = choose(g, worker)) != NULL && take_free(g)) {
+	while ((s = choose(g, worker, &class, &turn)) != NULL &&
+	    take_free(g)) {
+		atomic_fetch_add_explicit(&g->turns, turn,
+		    memory_order_relaxed);
 		atomic_store_explicit(&s->told, now, memory_order_relaxed);
-		atomic_fetch_add(&s->grants, 1);
-		call(g, s);
+		atomic_fetch_add(&s->grants[class], 1);
+		gate_call(g, s);
 	}
 }
 
@@ -335,19 +284,12 @@ void
 gate_release(struct gate *g, unsigned worker, nsec_t now)
 {
 	ASSERT(worker < g->workers);
-	note_release(g, &g->sides[worker], now);
+	pulses_note(&g->sides[worker].pulses, atomic_load_explicit(
+	    &g->pulse_shift, memory_order_relaxed), now);
 	give(g, worker, 1, now);
 }
 
 /* --- being served ------------------------------------------------------ */
-
-static void
-remove_waiter(struct gate *g, struct gate_side *s, struct gate_waiter *w)
-{
-	list_remove(&w->link);
-	publish(s, (uint64_t)-1);
-	atomic_fetch_sub(&g->waiting, 1);
-}
 
 /* A permit on its way to w finds another, or comes back: see on_mail(). */
 void
@@ -356,101 +298,43 @@ gate_leave(struct gate *g, unsigned worker, struct gate_waiter *w, nsec_t now)
 	(void)now;
 	ASSERT(worker < g->workers);
 	if (gate_is_waiting(w))
-		remove_waiter(g, &g->sides[worker], w);
+		gate_queue_leave(g, &g->sides[worker], w, false);
 }
 
-static struct gate_waiter *
-waiter_at(struct list *link)
-{
-	return container_of(link, struct gate_waiter, link);
-}
-
-/* The clock of the worker that gave the permit may lag behind ours. */
-static nsec_t
-waited(const struct gate_waiter *w, nsec_t now)
-{
-	return now > w->arrived ? now - w->arrived : 0;
-}
-
-/*
- * The rule of folly's Codel: overloaded when even the shortest wait of an
- * interval was over the target.  What counts is how long the first in line
- * has waited, whoever is served.
- */
+/* Permits have come for waiters of this class here, perhaps too many. */
 static void
-watch_waits(struct gate_side *s, nsec_t target, nsec_t now)
+serve(struct gate *g, struct gate_side *s, unsigned class)
 {
-	if (now >= s->interval_end) {
-		s->overloaded = s->shortest != NSEC_NEVER &&
-		    s->shortest > target;
-		s->shortest = NSEC_NEVER;
-		s->interval_end = now + INTERVAL;
-	}
-	s->shortest = MIN(s->shortest,
-	    waited(waiter_at(s->waiters.next), now));
-}
+	nsec_t now = atomic_load_explicit(&s->told, memory_order_relaxed);
 
-/* In overload: throw out whom nobody waits for any more, oldest first. */
-static void
-shed(struct gate *g, struct gate_side *s, nsec_t limit, nsec_t now)
-{
-	while (!list_is_empty(&s->waiters)) {
-		struct gate_waiter *w = waiter_at(s->waiters.next);
+	while (atomic_load(&s->grants[class]) != 0) {
+		struct gate_waiter *w = gate_queue_next(g, s, class, now);
 
-		w->waited = waited(w, now);
-		if (w->waited <= limit)
-			return;
-		remove_waiter(g, s, w);
-		w->fn(w, FAIL_QUEUE_SHED);
+		/* Before the waiter goes: see above. */
+		atomic_fetch_sub(&s->grants[class], 1);
+		if (w == NULL) {
+			give(g, (unsigned)(s - g->sides), 1, now);
+			continue;
+		}
+		w->waited = gate_waited(w, now);
+		gate_queue_leave(g, s, w, true);
+		w->fn(w, FAIL_NONE);
 	}
 }
 
-/* Whose turn it is; NULL: nobody waits here. */
-static struct gate_waiter *
-next_waiter(struct gate *g, struct gate_side *s, nsec_t now)
-{
-	bool newest = false;
-
-	if (list_is_empty(&s->waiters))
-		return NULL;
-	if (atomic_load_explicit(&g->adaptive, memory_order_relaxed)) {
-		nsec_t target = atomic_load_explicit(&g->queue_target,
-		    memory_order_relaxed);
-
-		watch_waits(s, target, now);
-		newest = s->overloaded;
-		if (newest)
-			shed(g, s, SHED_TARGETS * target, now);
-		if (list_is_empty(&s->waiters))
-			return NULL;
-	}
-	return waiter_at(newest ? s->waiters.prev : s->waiters.next);
-}
-
-/* Permits have come for this worker's waiters, perhaps too many. */
 static void
 on_mail(struct mail *m)
 {
 	struct gate_side *s = container_of(m, struct gate_side, mail);
 	struct gate *g = s->gate;
-	nsec_t now;
 
 	/* Cleared first: what is granted from now on calls again. */
 	atomic_exchange(&s->called, false);
-	now = atomic_load_explicit(&s->told, memory_order_relaxed);
-	while (atomic_load(&s->grants) != 0) {
-		struct gate_waiter *w = next_waiter(g, s, now);
-
-		/* Before the waiter goes: see above. */
-		atomic_fetch_sub(&s->grants, 1);
-		if (w == NULL) {
-			give(g, (unsigned)(s - g->sides), 1, now);
-			continue;
-		}
-		w->waited = waited(w, now);
-		remove_waiter(g, s, w);
-		w->fn(w, FAIL_NONE);
-	}
+	if (atomic_load(&s->evictions) != 0)
+		gate_queue_evict(g, s, atomic_load_explicit(&s->told,
+		    memory_order_relaxed));
+	for (unsigned class = 0; class < GATE_CLASSES; class++)
+		serve(g, s, class);
 	/* From here on the gate may be gone. */
 	atomic_fetch_sub(&g->mails, 1);
 }
@@ -470,42 +354,6 @@ gate_set(struct gate *g, const struct gate_spec *spec, unsigned worker,
 	give(g, worker, (uint64_t)more, now);
 }
 
-/*
- * How long a newcomer would wait, from what has been released lately on all
- * workers; false if that says nothing.
- */
-static bool
-estimate(const struct gate *g, nsec_t now, nsec_t *wait)
-{
-	nsec_t window = PULSES_TIMEOUTS * MIN(UINT64_MAX >> 8,
-	    atomic_load_explicit(&g->queue_timeout, memory_order_relaxed));
-	nsec_t since = now - MIN(now, window);
-	nsec_t first = now;
-	uint64_t releases = 0;
-
-	for (unsigned i = 0; i < g->workers; i++) {
-		for (unsigned j = 0; j < PULSES; j++) {
-			const struct pulse *p = &g->sides[i].pulses[j];
-			uint64_t count = atomic_load_explicit(&p->count,
-			    memory_order_relaxed);
-			nsec_t began = atomic_load_explicit(&p->first,
-			    memory_order_relaxed);
-
-			if (count == 0 || began < since || began > now)
-				continue;
-			releases += count;
-			first = MIN(first, began);
-		}
-	}
-	if (releases < MIN_RELEASES)
-		return false;
-
-	double each = (double)(now - first) / (double)releases;
-	double all = each * ((double)atomic_load(&g->waiting) + 1);
-	*wait = all < (double)(NSEC_NEVER / 2) ? (nsec_t)all : NSEC_NEVER / 2;
-	return true;
-}
-
 void
 gate_look(const struct gate *g, nsec_t now, struct gate_state *out)
 {
@@ -513,14 +361,33 @@ gate_look(const struct gate *g, nsec_t now, struct gate_state *out)
 	int64_t in_use = limit - atomic_load(&g->free);
 
 	for (unsigned i = 0; i < g->workers; i++)
-		in_use -= (int64_t)atomic_load(&g->sides[i].grants);
+		for (unsigned class = 0; class < GATE_CLASSES; class++)
+			in_use -= (int64_t)atomic_load(
+			    &g->sides[i].grants[class]);
 	*out = (struct gate_state){
 		.limit = limit == UNLIMITED ? 0 : (uint64_t)limit,
 		.in_use = (uint64_t)MAX(in_use, 0),
-		.waiting = atomic_load(&g->waiting),
+		.waiting = gate_in_all(atomic_load(&g->waiting)),
 	};
 	if (atomic_load(&g->free) <= 0 || is_anybody_owed(g))
-		(void)estimate(g, now, &out->wait_estimate);
+		(void)gate_estimate(g, GATE_NORMAL, now,
+		    &out->wait_estimate);
+}
+
+/* A worker's waiters of a class are as the others are told. */
+static uint64_t
+validate_queue(const struct gate_side *s, unsigned class)
+{
+	const struct gate_queue *q = &s->queues[class];
+	uint64_t n = 0;
+
+	LIST_FOR_EACH(l, &q->line.waiters)
+		n++;
+	ASSERT(atomic_load(&q->count) == n);
+	ASSERT(atomic_load(&q->key) == lineup_key(&q->line));
+	ASSERT(atomic_load(&s->grants[class]) == 0 ||
+	    atomic_load(&s->called));
+	return n;
 }
 
 void
@@ -530,22 +397,14 @@ gate_validate(const struct gate *g, uint64_t in_use)
 	uint64_t waiting = 0;
 
 	for (unsigned i = 0; i < g->workers; i++) {
-		const struct gate_side *s = &g->sides[i];
-		uint64_t n = 0;
-		nsec_t oldest = NSEC_NEVER;
+		for (unsigned class = 0; class < GATE_CLASSES; class++) {
+			const struct gate_side *s = &g->sides[i];
 
-		LIST_FOR_EACH(l, &s->waiters) {
-			if (n++ == 0)
-				oldest = waiter_at(l)->arrived;
+			waiting += validate_queue(s, class);
+			sum += (int64_t)atomic_load(&s->grants[class]);
 		}
-		ASSERT(atomic_load(&s->count) == n);
-		ASSERT(atomic_load(&s->oldest) == oldest);
-		ASSERT(atomic_load(&s->grants) == 0 ||
-		    atomic_load(&s->called));
-		waiting += n;
-		sum += (int64_t)atomic_load(&s->grants);
 	}
 	ASSERT(sum == atomic_load(&g->limit));
-	ASSERT(waiting == atomic_load(&g->waiting));
+	ASSERT(waiting == gate_in_all(atomic_load(&g->waiting)));
 	ASSERT(atomic_load(&g->free) <= 0 || !is_anybody_owed(g));
 }

@@ -12,15 +12,29 @@
  *	  worker 0    |    worker 1         a cache line each
  *	 [ grants ]<--+-->[ grants ]        permits on their way to waiters
  *	 [ count  ]       [ count  ]        waiters
- *	 [ oldest ]       [ oldest ]        arrival of the first waiter
- *	   waiters          waiters         list, the worker's own
+ *	 [ key    ]       [ key    ]        of who is next: arrival, or round
+ *	   waiters          waiters         the worker's own: lineup.h
  *
- * Taking: publish `count` and `oldest`, then try `free` once more.  Releasing:
+ * Taking: publish `count` and `key`, then try `free` once more.  Releasing:
  * add to `free`, then look at every worker.  Both are sequentially consistent,
- * so one of the two always sees the other: no wake-up is lost.  A permit goes
- * to the oldest waiter, or to the releasing worker's own if that is younger by
- * less than 5 ms (GATE_OWN_FIRST), since waking another worker costs a switch.
- * A newcomer passes by waiters only if there is a permit for each of them.
+ * so one of the two always sees the other: no wake-up is lost.  A newcomer
+ * passes by waiters only if there is a permit for each of them.
+ *
+ * Who is next:
+ *	- the high class before the normal, but for one turn in GATE_TURNS that
+ *	  both want;
+ *	- of a class the oldest, or the releasing worker's own if that is
+ *	  younger by less than 5 ms (GATE_OWN_FIRST), since waking another
+ *	  worker costs a switch;
+ *	- or, with `by_key`, each key in its turn (fair.h), the own worker's
+ *	  first only among equals.  Of one key, those of one worker are served
+ *	  in order of arrival.
+ *
+ * Who must leave a full queue: nobody, the newcomer is refused.  With `by_key`
+ * it is the newest of the key that has most waiting, if that is more than the
+ * newcomer's would be; without, the newest of the normal class, if the
+ * newcomer is of the high.  It leaves when its worker reads the gate's mail,
+ * so that a few more than `queue` may wait for a moment.
  *
  * Without waiters, taking is one read-modify-write, and so is releasing.
  *
@@ -56,11 +70,22 @@ struct gate_waiter;
  */
 typedef void gate_fn(struct gate_waiter *w, enum failure why);
 
+/* Who goes first; of every GATE_TURNS turns one is the others'. */
+enum gate_class { GATE_HIGH, GATE_NORMAL, GATE_CLASSES };
+
+enum { GATE_TURNS = 8 };
+
+#define GATE_NO_ROW	UINT32_MAX
+
 struct gate_waiter {
 	struct list	 link;		/* in its worker's queue */
+	struct list	 lane;		/* of its key there */
 	nsec_t		 arrived;
 	nsec_t		 waited;	/* how long, when fn is called */
 	gate_fn		*fn;
+	uint64_t	 key;		/* a hash; for spec.fair */
+	uint32_t	 row;		/* of the key */
+	uint8_t		 class;		/* enum gate_class */
 };
 
 struct gate_spec {
@@ -69,6 +94,7 @@ struct gate_spec {
 	nsec_t		 queue_timeout;	/* for the prediction */
 	bool		 adaptive;	/* newest first while waits are long */
 	nsec_t		 queue_target;	/* adaptive: what counts as short */
+	bool		 by_key;	/* who waits gets turns by key */
 };
 
 /*
@@ -84,6 +110,9 @@ struct gate *gate_new(const struct gate_spec *spec, unsigned workers,
 /* Free it; mail that is under way must never be delivered then. */
 void gate_free(struct gate **g);
 
+/* Bytes that turns by key take, with `workers` workers. */
+size_t gate_fair_memory(unsigned workers);
+
 /* Nobody holds or waits, and no mail is under way; so gate_free() is safe. */
 bool gate_is_idle(const struct gate *g);
 
@@ -91,9 +120,13 @@ static inline void
 gate_waiter_init(struct gate_waiter *w, gate_fn *fn)
 {
 	list_init(&w->link);
+	list_init(&w->lane);
 	w->arrived = 0;
 	w->waited = 0;
 	w->fn = fn;
+	w->key = 0;
+	w->row = GATE_NO_ROW;
+	w->class = GATE_NORMAL;
 }
 
 static inline bool

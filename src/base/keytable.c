@@ -124,9 +124,15 @@ result_of(uint64_t before, uint64_t after)
 
 /* By multiplying, so that any number of lines will do. */
 static struct line *
-line_of(struct keytable *t, uint64_t key)
+line_of(const struct keytable *t, uint64_t key)
 {
 	return &t->lines[(key & UINT32_MAX) * t->count >> 32];
+}
+
+static uint32_t
+row_number(const struct keytable *t, const struct line *l, int i)
+{
+	return (uint32_t)((size_t)(l - t->lines) * ROWS + (size_t)i);
 }
 
 static _Atomic uint64_t *
@@ -156,7 +162,7 @@ unlock(struct line *l)
  * pass for one of that tag: it is free, so that is right.
  */
 static int
-find_tag(struct line *l, uint64_t tag)
+find_tag(const struct line *l, uint64_t tag)
 {
 	for (int i = 0; i < ROWS; i++)
 		if (tag_of(atomic_load(&l->rows[i])) == tag)
@@ -232,7 +238,7 @@ keytable_enter(struct keytable *t, uint64_t key, const struct key_bounds *b,
 		i = claim(l, tag, b, &r);
 	if (i == -1)
 		return KEY_NO_ROW;
-	*row = (uint32_t)((size_t)(l - t->lines) * ROWS + (size_t)i);
+	*row = row_number(t, l, i);
 	return r;
 }
 
@@ -275,6 +281,40 @@ struct key_count
 keytable_look(const struct keytable *t, uint32_t row)
 {
 	return count_of(atomic_load(row_at(t, row)));
+}
+
+bool
+keytable_find(const struct keytable *t, uint64_t key, uint32_t *row)
+{
+	const struct line *l = line_of(t, key);
+	int i = find_tag(l, tag_of(key));
+
+	if (i == -1)
+		return false;
+	*row = row_number(t, l, i);
+	return true;
+}
+
+uint32_t
+keytable_longest(const struct keytable *t, uint32_t *row)
+{
+	uint32_t longest = 0;
+
+	*row = 0;
+	for (uint64_t i = 0; i < t->count; i++) {
+		const struct line *l = &t->lines[i];
+
+		for (int j = 0; j < ROWS; j++) {
+			uint32_t n = count_of(atomic_load_explicit(
+			    &l->rows[j], memory_order_relaxed)).waiting;
+
+			if (n <= longest)
+				continue;
+			longest = n;
+			*row = row_number(t, l, j);
+		}
+	}
+	return longest;
 }
 
 uint64_t

@@ -71,6 +71,13 @@ struct key_count keytable_quit(struct keytable *t, uint32_t row);
 
 struct key_count keytable_look(const struct keytable *t, uint32_t row);
 
+/* The row of a key, if it has one. */
+bool keytable_find(const struct keytable *t, uint64_t key, uint32_t *row)
+    MUST_USE;
+
+/* The row with most waiting, and how many; looks at each. */
+uint32_t keytable_longest(const struct keytable *t, uint32_t *row);
+
 /* Rows that aren't free; looks at each. */
 uint64_t keytable_used(const struct keytable *t);
 

@@ -97,6 +97,16 @@ take(int guest, unsigned worker)
 	return r;
 }
 
+/* With one of three keys, and in one of the classes. */
+static inline enum gate_result
+take_as_any(int guest, unsigned worker, uint64_t *seed)
+{
+	guests[guest].w.key = UINT64_C(0x9e3779b97f4a7c15) *
+	    (1 + crew_random(seed, 3));
+	guests[guest].w.class = (uint8_t)crew_random(seed, GATE_CLASSES);
+	return take(guest, worker);
+}
+
 static inline void
 release(int guest)
 {

@@ -7,6 +7,9 @@
  * another actor, as a seeded random number says.  So a race of two workers
  * that takes two threads hours to lose is lost within a second, and again
  * with the same seed.
+ *
+ * steps_explore() tries every order in which actors are switched up to a
+ * number of times in the middle of what they do, instead of random ones.
  */
 #ifndef PENSTOCK_TESTS_STEPS_H
 #define PENSTOCK_TESTS_STEPS_H
@@ -21,6 +24,42 @@ enum { STEPS_ACTORS = 3, STEPS_STACK = 128 * 1024 };
 
 typedef void steps_fn(unsigned actor);
 
+enum { TRAIL_MOST = 4096 };
+
+/* The choices of an exploration; the last one is varied first. */
+static struct {
+	uint8_t		 chosen[TRAIL_MOST];
+	uint8_t		 of[TRAIL_MOST];
+	unsigned	 known;
+	unsigned	 made;
+} trail;
+
+static inline unsigned
+trail_choose(unsigned of)
+{
+	if (trail.made == trail.known) {
+		CREW_ASSERT(trail.known < TRAIL_MOST);
+		trail.chosen[trail.known] = 0;
+		trail.of[trail.known++] = (uint8_t)of;
+	}
+	CREW_ASSERT(trail.of[trail.made] == of);
+	return trail.chosen[trail.made++];
+}
+
+/* On to the next one; false: that was the last. */
+static inline bool
+trail_advance(void)
+{
+	while (trail.known > 0 && trail.chosen[trail.known - 1] + 1 ==
+	    trail.of[trail.known - 1])
+		trail.known--;
+	trail.made = 0;
+	if (trail.known == 0)
+		return false;
+	trail.chosen[trail.known - 1]++;
+	return true;
+}
+
 static struct {
 	ucontext_t	 back;
 	ucontext_t	 actors[STEPS_ACTORS];
@@ -28,6 +67,8 @@ static struct {
 	unsigned	 at;
 	unsigned	 left;
 	bool		 on;
+	bool		 explores;
+	unsigned	 switches;	/* it may still make */
 	uint64_t	*seed;
 	steps_fn	*fn;
 } steps;
@@ -45,8 +86,39 @@ steps_switch(void)
 static inline void
 steps_pause(void)
 {
-	if (steps.on && crew_random(steps.seed, 3) == 0)
+	if (!steps.on)
+		return;
+	if (!steps.explores) {
+		if (crew_random(steps.seed, 3) == 0)
+			steps_switch();
+	} else if (steps.switches > 0 && steps.left > 1 &&
+	    trail_choose(2) == 1) {
+		steps.switches--;
 		steps_switch();
+	}
+}
+
+/* Of those who have not ended, when one was switched from or has ended. */
+static inline unsigned
+steps_next(unsigned actors)
+{
+	unsigned n = steps.at, others = 0;
+
+	if (!steps.explores) {
+		do
+			n = crew_random(steps.seed, actors);
+		while (steps.ended[n]);
+		return n;
+	}
+	for (unsigned i = 0; i < actors; i++)
+		others += !steps.ended[i] && i != steps.at;
+	unsigned skip = others > 1 ? trail_choose(others) : 0;
+	if (others == 0)
+		return n;
+	do
+		n = (n + 1) % actors;
+	while (steps.ended[n] || n == steps.at || skip-- > 0);
+	return n;
 }
 
 static inline void
@@ -81,14 +153,34 @@ steps_run(unsigned actors, steps_fn *fn, uint64_t *seed)
 	for (unsigned i = 0; i < actors; i++)
 		steps_make(i);
 	while (steps.left > 0) {
-		do
-			steps.at = crew_random(seed, actors);
-		while (steps.ended[steps.at]);
+		steps.at = steps_next(actors);
 		steps.on = true;
 		swapcontext(&steps.back, &steps.actors[steps.at]);
 		steps.on = false;
 		steps.left -= steps.ended[steps.at];
 	}
+}
+
+/*
+ * Begin with exploring orders of up to so many switches; steps_explore_more()
+ * after each steps_run() until it is false.
+ */
+static inline void
+steps_explore(unsigned actors, unsigned switches)
+{
+	if (trail.made == 0 && trail.known == 0)
+		steps.explores = true;
+	steps.switches = switches;
+	steps.at = trail_choose(actors);
+}
+
+static inline bool
+steps_explore_more(void)
+{
+	bool more = trail_advance();
+
+	steps.explores = more;
+	return more;
 }
 
 #define STEPS_SEQ	memory_order_seq_cst

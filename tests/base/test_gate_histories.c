@@ -67,6 +67,7 @@ change_at_random(unsigned worker)
 	spec.limit = crew_random(&seed, 6);
 	spec.queue = crew_random(&seed, GUESTS);
 	spec.adaptive = crew_random(&seed, 2) == 0;
+	spec.by_key = crew_random(&seed, 2) == 0;
 	gate_set(g, &spec, worker, now);
 }
 
@@ -92,7 +93,7 @@ move_at_random(void)
 		if (guests[i].inside)
 			release(i);
 		else if (!waits)
-			(void)!take(i, worker);
+			(void)!take_as_any(i, worker, &seed);
 	}
 }
 

@@ -41,15 +41,20 @@ static const struct setup {
 	bool		leaves;		/* guests give up at times */
 	bool		changes;	/* the limit does */
 	bool		adaptive;
+	bool		by_key;		/* and in two classes */
 } setups[] = {
-	{ 2, 1,   1000, false, false, false },
-	{ 2, 3,   1000, true,  false, false },
-	{ 4, 1,   1000, true,  false, false },
-	{ 4, 5,   8,    true,  true,  false },
-	{ 8, 1,   1000, false, false, true },
-	{ 8, 7,   1000, true,  true,  true },
-	{ 8, 100, 1000, true,  true,  false },
-	{ 8, 2,   0,    false, true,  false },
+	{ 2, 1,   1000, false, false, false, false },
+	{ 2, 3,   1000, true,  false, false, false },
+	{ 4, 1,   1000, true,  false, false, false },
+	{ 4, 5,   8,    true,  true,  false, false },
+	{ 8, 1,   1000, false, false, true,  false },
+	{ 8, 7,   1000, true,  true,  true,  false },
+	{ 8, 100, 1000, true,  true,  false, false },
+	{ 8, 2,   0,    false, true,  false, false },
+	{ 2, 1,   1000, false, false, false, true },
+	{ 4, 2,   6,    true,  false, false, true },
+	{ 8, 7,   1000, true,  true,  true,  true },
+	{ 8, 3,   9,    true,  true,  false, true },
 };
 
 static const struct setup *setup;
@@ -91,6 +96,11 @@ come(struct guest *v)
 	struct worker *k = v->worker;
 	enum failure why;
 
+	if (setup->by_key) {
+		v->w.key = UINT64_C(0x9e3779b97f4a7c15) *
+		    (1 + crew_random(&k->seed, 5));
+		v->w.class = (uint8_t)crew_random(&k->seed, GATE_CLASSES);
+	}
 	switch (gate_take(g, k->number, &v->w, k->now, &why)) {
 	case GATE_TAKEN:
 		enter(v);
@@ -204,6 +214,7 @@ change(void *arg)
 	struct gate_spec spec = {
 		.queue = setup->queue, .queue_timeout = NSEC_PER_SEC,
 		.adaptive = setup->adaptive, .queue_target = NSEC_PER_MSEC,
+		.by_key = setup->by_key,
 	};
 
 	while (atomic_load(&running) != 0) {
@@ -242,7 +253,7 @@ START_TEST(threads_keep_the_promise)
 	g = gate_new(&(struct gate_spec){
 		.limit = setup->limit, .queue = setup->queue,
 		.queue_timeout = NSEC_PER_SEC, .adaptive = setup->adaptive,
-		.queue_target = NSEC_PER_MSEC,
+		.queue_target = NSEC_PER_MSEC, .by_key = setup->by_key,
 	}, setup->threads, crew_wake, NULL);
 	atomic_store(&running, setup->threads - setup->changes);
 	for (unsigned i = 0; i < setup->threads; i++)

@@ -26,6 +26,14 @@ limit_pass_init(struct limit_pass *p, struct limit *limit, uint64_t key,
 	keygate_waiter_init(&p->keyed, on_waited);
 }
 
+void
+limit_pass_stand(struct limit_pass *p, uint64_t turns_key,
+    enum gate_class class)
+{
+	p->waiter.key = turns_key;
+	p->waiter.class = (uint8_t)class;
+}
+
 /* --- rate -------------------------------------------------------------- */
 
 nsec_t
@@ -38,7 +46,7 @@ limit_rate(struct limit_pass *p, nsec_t now)
 	ASSERT(!p->charged);
 	if (n->spec.rate == 0)
 		return 0;
-	if (n->spec.key == LIMIT_KEY_NONE) {
+	if (!limit_is_keyed(&n->spec)) {
 		wait = bucket_take_late(&l->bucket, &n->bucket, 1,
 		    n->spec.wait, now);
 		p->charged = wait <= n->spec.wait;
@@ -61,7 +69,7 @@ limit_rate_undo(struct limit_pass *p)
 	if (!p->charged)
 		return;
 	p->charged = false;
-	if (n->spec.key == LIMIT_KEY_NONE)
+	if (!limit_is_keyed(&n->spec))
 		bucket_give_back(&p->limit->bucket, &n->bucket, 1);
 	else
 		keybucket_give_back(p->limit->keybuckets, p->key,
@@ -78,7 +86,7 @@ token_due(const struct limit_pass *p, const struct limit_numbers *n,
 
 	if (n->spec.rate == 0)
 		return 0;
-	if (n->spec.key != LIMIT_KEY_NONE)
+	if (limit_is_keyed(&n->spec))
 		return keybucket_due(l->keybuckets, p->key, &n->keybucket,
 		    now);
 	full_at = atomic_load_explicit(&l->bucket.full_at,
@@ -233,8 +241,8 @@ limit_session_begin(struct limit_pass *p)
 	ASSERT(!p->session);
 	if (s->connections == 0)
 		return true;
-	p->session = s->key == LIMIT_KEY_NONE ?
-	    begin_unkeyed(p->limit, s->connections) : begin_keyed(p, s);
+	p->session = limit_is_keyed(s) ?
+	    begin_keyed(p, s) : begin_unkeyed(p->limit, s->connections);
 	return p->session;
 }
 
@@ -246,7 +254,7 @@ limit_session_end(struct limit_pass *p)
 	if (!p->session)
 		return;
 	p->session = false;
-	if (limit_numbers(l)->spec.key == LIMIT_KEY_NONE)
+	if (!limit_is_keyed(&limit_numbers(l)->spec))
 		atomic_fetch_sub(&l->sessions, 1);
 	else if (p->session_row != KEYGATE_NO_ROW)
 		keytable_leave(l->keysessions, p->session_row);

@@ -28,15 +28,25 @@
 #include "base/gate.h"
 #include "base/hist.h"
 #include "base/keygate.h"
+#include "base/str.h"
 
-/* enum limit_key is in choice.h. */
+enum { LIMIT_HEADER_MAX = 40 };
+
+/* Whom something is counted for, or gets turns with; enum in choice.h. */
+struct limit_by {
+	enum limit_key	 what;
+	char		 header[LIMIT_HEADER_MAX + 1];	/* its name, or "" */
+	uint8_t		 ip4_bits;	/* of an address, that are a client */
+	uint8_t		 ip6_bits;
+};
 
 /* Where it is first attached; keyed limits rank before all others. */
 enum limit_site { LIMIT_AT_UPSTREAM, LIMIT_AT_ROUTE, LIMIT_AT_LISTENER };
 
 struct limit_spec {
 	const char	*name;
-	enum limit_key	 key;
+	struct limit_by	 key;
+	struct limit_by	 turns;		/* unkeyed: who waits is let in by */
 	uint64_t	 rate;		/* tokens per rate_span; 0: no bucket */
 	nsec_t		 rate_span;	/* 1 s, 1 min or 1 h */
 	uint64_t	 burst;		/* bucket_spec_fits() */
@@ -46,6 +56,12 @@ struct limit_spec {
 	uint64_t	 keys;		/* rows of the tables */
 	bool		 allow_when_full; /* table_full = allow */
 };
+
+static inline bool
+limit_is_keyed(const struct limit_spec *s)
+{
+	return s->key.what != LIMIT_KEY_NONE;
+}
 
 struct limits;
 struct limit;
@@ -96,14 +112,25 @@ const struct limit_spec *limit_spec(const struct limit *limit);
 /* Bytes that the tables of such a limit take, with one worker. */
 size_t limit_memory(const struct limit_spec *spec);
 
-/* The key of a client's address: IPv4 whole, IPv6 by /64; secretly seeded. */
+/*
+ * Keys: hashes with a secret seed, so that nobody outside can choose two that
+ * are equal, and nobody inside can tell what was hashed.  Never 0, nor
+ * LIMIT_KEY_ABSENT, which is for those who have nothing to be hashed.
+ */
+#define LIMIT_KEY_ABSENT	UINT64_C(1)
+
 struct addr;
-uint64_t limit_key_of(const struct limits *l, const struct limit *limit,
+uint64_t limit_key_of_addr(const struct limits *l, const struct limit_by *by,
     const struct addr *client);
+uint64_t limit_key_of_text(const struct limits *l, struct str text);
 
 /* Set *p up for `limit`, of p->owner = NULL; waited: see limit_enter(). */
 void limit_pass_init(struct limit_pass *p, struct limit *limit, uint64_t key,
     gate_fn *waited);
+
+/* Where it stands while it waits: the key of its turns, and its class. */
+void limit_pass_stand(struct limit_pass *p, uint64_t turns_key,
+    enum gate_class class);
 
 /*
  * Take a token.  0: taken (or no bucket).  Otherwise the time after which it

@@ -118,7 +118,7 @@ rows_for(const struct limit_spec *spec)
 static void
 make_parts(struct limits *r, struct limit *l, const struct limit_spec *spec)
 {
-	bool keyed = spec->key != LIMIT_KEY_NONE;
+	bool keyed = limit_is_keyed(spec);
 	uint64_t rows = rows_for(spec);
 
 	if (spec->gate.limit != 0 && !keyed && l->gate == NULL)
@@ -143,7 +143,7 @@ publish(struct limit *l, const struct limit_spec *spec)
 	n->spec = *spec;
 	n->spec.name = l->name;
 	n->before = l->numbers;
-	if (spec->rate != 0 && spec->key == LIMIT_KEY_NONE)
+	if (spec->rate != 0 && !limit_is_keyed(spec))
 		bucket_spec_init(&n->bucket, spec->rate, spec->rate_span,
 		    spec->burst);
 	else if (spec->rate != 0)
@@ -156,7 +156,7 @@ static uint32_t
 rank_of(const struct limits *r, const struct limit_spec *spec,
     enum limit_site site)
 {
-	uint32_t class = spec->key != LIMIT_KEY_NONE ? 0 : 1 + (uint32_t)site;
+	uint32_t class = limit_is_keyed(spec) ? 0 : 1 + (uint32_t)site;
 
 	ASSERT(r->made < UINT32_C(1) << RANK_BITS);
 	return class << RANK_BITS | r->made;
@@ -180,11 +180,19 @@ limit_new(struct limits *r, const struct limit_spec *spec,
 }
 
 static bool
+is_same_by(const struct limit_by *a, const struct limit_by *b)
+{
+	return a->what == b->what && strcmp(a->header, b->header) == 0 &&
+	    a->ip4_bits == b->ip4_bits && a->ip6_bits == b->ip6_bits;
+}
+
+static bool
 is_same_gate(const struct gate_spec *a, const struct gate_spec *b)
 {
 	return a->limit == b->limit && a->queue == b->queue &&
 	    a->queue_timeout == b->queue_timeout &&
-	    a->adaptive == b->adaptive && a->queue_target == b->queue_target;
+	    a->adaptive == b->adaptive && a->by_key == b->by_key &&
+	    a->queue_target == b->queue_target;
 }
 
 static bool
@@ -194,6 +202,7 @@ is_same(const struct limit_spec *a, const struct limit_spec *b)
 	    a->burst == b->burst && a->wait == b->wait &&
 	    a->connections == b->connections &&
 	    a->allow_when_full == b->allow_when_full &&
+	    is_same_by(&a->turns, &b->turns) &&
 	    is_same_gate(&a->gate, &b->gate);
 }
 
@@ -218,8 +227,8 @@ limit_change(struct limits *r, struct limit *l, const struct limit_spec *spec,
 static bool
 has_same_key(const struct limit_spec *a, const struct limit_spec *b)
 {
-	return a->key == b->key &&
-	    (a->key == LIMIT_KEY_NONE || rows_for(a) == rows_for(b));
+	return is_same_by(&a->key, &b->key) &&
+	    (!limit_is_keyed(a) || rows_for(a) == rows_for(b));
 }
 
 /* The limit of that name whose counts can be kept; NULL: none. */
@@ -295,8 +304,8 @@ limit_memory(const struct limit_spec *spec)
 	uint64_t rows = rows_for(spec);
 	size_t n = 0;
 
-	if (spec->key == LIMIT_KEY_NONE)
-		return 0;
+	if (!limit_is_keyed(spec))
+		return spec->gate.by_key ? gate_fair_memory(1) : 0;
 	if (spec->gate.limit != 0)
 		n += keygate_memory(rows, 1);
 	if (spec->rate != 0)
@@ -306,22 +315,34 @@ limit_memory(const struct limit_spec *spec)
 	return n;
 }
 
-/* IPv6 by /64: whoever has one address there has them all. */
+/* The first `bits` of an address; whoever has one of these has them all. */
+static void
+put_prefix(uint8_t *to, const uint8_t *ip, unsigned bits)
+{
+	memcpy(to, ip, bits / 8);
+	if (bits % 8 != 0)
+		to[bits / 8] = (uint8_t)(ip[bits / 8] & 0xff00 >> bits % 8);
+}
+
 uint64_t
-limit_key_of(const struct limits *r, const struct limit *limit,
+limit_key_of_addr(const struct limits *r, const struct limit_by *by,
     const struct addr *client)
 {
-	uint8_t text[9] = { client->family };
-	uint64_t key;
+	uint8_t text[17] = { client->family };
 
-	if (limit_spec(limit)->key == LIMIT_KEY_NONE)
-		return 0;
 	if (client->family == ADDR_IP4)
-		memcpy(text + 1, client->ip, 4);
+		put_prefix(text + 1, client->ip, by->ip4_bits);
 	else if (client->family == ADDR_IP6)
-		memcpy(text + 1, client->ip, 8);
-	key = siphash(r->secret, text, sizeof text);
-	return MAX(key, 1);
+		put_prefix(text + 1, client->ip, by->ip6_bits);
+	return limit_key_of_text(r, str_make(text, sizeof text));
+}
+
+uint64_t
+limit_key_of_text(const struct limits *r, struct str text)
+{
+	uint64_t key = siphash(r->secret, text.at, text.len);
+
+	return MAX(key, LIMIT_KEY_ABSENT + 1);
 }
 
 static void

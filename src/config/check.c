@@ -8,38 +8,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bucket.h"
-#include "config/table.h"
+#include "config/check_own.h"
 #include "config/types.h"
 
 enum {
-	KEYED_RATE_MAX = 1000,	/* a second: keyed buckets count in 16 us */
-
 	/* Routes times listeners, hosts and paths, to be compared. */
 	ROUTE_POINTS_MAX = 1000000,
 
 	BINDS_MAX = 4096	/* each is compared with each */
 };
 
-struct checking {
-	const struct config	*config;
-	const char		*file;
-	struct problems		*problems;
-	const struct section	*section;	/* the one looked at, */
-	size_t			 index;		/* and which of them */
-};
-
 /* --- helpers ------------------------------------------------------------ */
 
-static void
-look_at(struct checking *k, enum conf_section_id id, size_t index)
+void
+check_look_at(struct checking *k, enum conf_section_id id, size_t index)
 {
 	k->section = &conf_sections[id];
 	k->index = index;
 }
 
-static bool
-is_broken(const struct checking *k, enum conf_section_id id, size_t index)
+bool
+check_is_broken(const struct checking *k, enum conf_section_id id, size_t index)
 {
 	return section_broken(k->config, &conf_sections[id])[index];
 }
@@ -55,18 +44,14 @@ origin_of(const struct checking *k, const char *keyword)
 	return *place_origin(k->config, &p);
 }
 
-static bool
-is_given(const struct checking *k, const char *keyword)
+bool
+check_is_given(const struct checking *k, const char *keyword)
 {
 	return origin_of(k, keyword).file != NULL;
 }
 
-/*
- * Report with the line of the keyword, or of the section if the keyword is
- * not given or NULL.
- */
-static void __attribute__((format(printf, 3, 4)))
-wrong(struct checking *k, const char *keyword, const char *fmt, ...)
+void
+check_wrong(struct checking *k, const char *keyword, const char *fmt, ...)
 {
 	struct conf_origin at = { NULL, 0 };
 	char text[500];
@@ -87,14 +72,13 @@ wrong(struct checking *k, const char *keyword, const char *fmt, ...)
 	    section_name(k->config, k->section, k->index), text);
 }
 
-/* The keyword has no effect unless the other does its part. */
-static void
-needs(struct checking *k, const char *keyword, bool other_is_there,
+void
+check_needs(struct checking *k, const char *keyword, bool other_is_there,
     const char *other)
 {
-	if (!other_is_there && is_given(k, keyword))
-		wrong(k, keyword, "%s: means nothing without %s", keyword,
-		    other);
+	if (!other_is_there && check_is_given(k, keyword))
+		check_wrong(k, keyword, "%s: means nothing without %s",
+		    keyword, other);
 }
 
 /* --- listeners ---------------------------------------------------------- */
@@ -129,10 +113,10 @@ check_modes(struct checking *k, enum mode mode)
 {
 	for (size_t i = 0; i < ARRAY_LEN(only_for); i++)
 		if ((only_for[i].modes & BIT(mode)) == 0 &&
-		    is_given(k, only_for[i].keyword))
-			wrong(k, only_for[i].keyword, "%s: means nothing in "
-			    "mode = %s", only_for[i].keyword,
-			    mode_words[mode]);
+		    check_is_given(k, only_for[i].keyword))
+			check_wrong(k, only_for[i].keyword,
+			    "%s: means nothing in mode = %s",
+			    only_for[i].keyword, mode_words[mode]);
 }
 
 static bool
@@ -145,14 +129,7 @@ is_local(const struct conf_addrs *binds)
 	return true;
 }
 
-static bool
-has_ref(const struct conf_refs *refs, size_t index)
-{
-	for (size_t i = 0; i < refs->count; i++)
-		if (refs->at[i] == index)
-			return true;
-	return false;
-}
+
 
 /* A route leads from the listener, or may: one of them could not be read. */
 static bool
@@ -161,8 +138,8 @@ has_route(const struct checking *k, size_t listener)
 	const struct config *c = k->config;
 
 	for (size_t i = 0; i < c->route_count; i++)
-		if (is_broken(k, SECTION_route, i) ||
-		    has_ref(&c->route[i].listener, listener))
+		if (check_is_broken(k, SECTION_route, i) ||
+		    conf_refs_have(&c->route[i].listener, listener))
 			return true;
 	return false;
 }
@@ -171,14 +148,15 @@ static void
 check_where_to(struct checking *k, const struct conf_listener *l)
 {
 	if (l->mode == MODE_TCP && l->upstream == CONF_NO_REF)
-		wrong(k, "mode", "upstream is missing");
+		check_wrong(k, "mode", "upstream is missing");
 	if (l->mode == MODE_GATEWAY && l->upstream == CONF_NO_REF &&
 	    !has_route(k, k->index))
-		wrong(k, "mode", "needs an upstream, or a [route NAME] with "
-		    "listener = %s", l->name_);
+		check_wrong(k, "mode",
+		    "needs an upstream, or a [route NAME] with listener = %s",
+		    l->name_);
 	if (l->mode == MODE_FORWARD && l->access == CONF_NO_REF &&
 	    !is_local(&l->bind))
-		wrong(k, "bind", "access is missing: others than this "
+		check_wrong(k, "bind", "access is missing: others than this "
 		    "machine could use the proxy");
 }
 
@@ -186,17 +164,19 @@ static void
 check_listener(struct checking *k, const struct conf_listener *l)
 {
 	if (l->bind.count == 0)
-		wrong(k, "bind", "bind is missing");
-	if (is_given(k, "mode")) {
+		check_wrong(k, "bind", "bind is missing");
+	if (check_is_given(k, "mode")) {
 		check_modes(k, l->mode);
 		check_where_to(k, l);
 	} else
-		wrong(k, NULL, "mode is missing: forward, gateway or tcp");
+		check_wrong(k, NULL,
+		    "mode is missing: forward, gateway or tcp");
 	if (l->low_watermark > l->high_watermark)
-		wrong(k, "low_watermark", "low_watermark is above "
+		check_wrong(k, "low_watermark", "low_watermark is above "
 		    "high_watermark");
 	if (l->request_line > l->head_size)
-		wrong(k, "request_line", "request_line is above head_size");
+		check_wrong(k, "request_line",
+		    "request_line is above head_size");
 }
 
 /* --- addresses to listen on --------------------------------------------- */
@@ -224,14 +204,15 @@ check_pair(struct checking *k, const struct bound *a, const struct bound *b)
 
 	if (!do_clash(a->addr, b->addr))
 		return;
-	look_at(k, b->id, b->index);
+	check_look_at(k, b->id, b->index);
 	addr_print(a->addr, text[0], sizeof text[0]);
 	addr_print(b->addr, text[1], sizeof text[1]);
 	if (a->id == SECTION_admin)
-		wrong(k, "bind", "bind: %s clashes with %s of [admin]",
+		check_wrong(k, "bind", "bind: %s clashes with %s of [admin]",
 		    text[1], text[0]);
 	else
-		wrong(k, "bind", "bind: %s clashes with %s of [listener %s]",
+		check_wrong(k, "bind",
+		    "bind: %s clashes with %s of [listener %s]",
 		    text[1], text[0], k->config->listener[a->index].name_);
 }
 
@@ -280,16 +261,17 @@ check_route(struct checking *k, const struct conf_route *r)
 	const struct config *c = k->config;
 
 	if (r->listener.count == 0)
-		wrong(k, "listener", "listener is missing");
+		check_wrong(k, "listener", "listener is missing");
 	if (r->upstream == CONF_NO_REF)
-		wrong(k, "upstream", "upstream is missing");
+		check_wrong(k, "upstream", "upstream is missing");
 	for (size_t i = 0; i < r->listener.count; i++) {
 		uint32_t to = r->listener.at[i];
 
-		if (!is_broken(k, SECTION_listener, to) &&
+		if (!check_is_broken(k, SECTION_listener, to) &&
 		    c->listener[to].mode != MODE_GATEWAY)
-			wrong(k, "listener", "listener: [listener %s] is no "
-			    "gateway", c->listener[to].name_);
+			check_wrong(k, "listener",
+			    "listener: [listener %s] is no gateway",
+			    c->listener[to].name_);
 	}
 }
 
@@ -358,8 +340,9 @@ compare_routes(struct checking *k, struct route_point *all, size_t n)
 
 		if (compare_points(was, is) != 0)
 			continue;
-		look_at(k, SECTION_route, is->route);
-		wrong(k, NULL, "takes host %s and path %s, as [route %s] does",
+		check_look_at(k, SECTION_route, is->route);
+		check_wrong(k, NULL,
+		    "takes host %s and path %s, as [route %s] does",
 		    is->host, is->path, c->route[was->route].name_);
 	}
 }
@@ -373,91 +356,31 @@ check_ambiguity(struct checking *k)
 	for (size_t i = 0; i < c->route_count; i++) {
 		n += count_points(&c->route[i]);
 		if (n > ROUTE_POINTS_MAX) {
-			look_at(k, SECTION_route, i);
-			wrong(k, NULL, "routes have more than %d hosts and "
-			    "paths", ROUTE_POINTS_MAX);
+			check_look_at(k, SECTION_route, i);
+			check_wrong(k, NULL,
+			    "routes have more than %d hosts and paths",
+			    ROUTE_POINTS_MAX);
 			return;
 		}
 	}
 	struct route_point *all = xcalloc(n, sizeof *all);
 	n = 0;
 	for (size_t i = 0; i < c->route_count; i++)
-		if (!is_broken(k, SECTION_route, i))
+		if (!check_is_broken(k, SECTION_route, i))
 			n += collect_points(&c->route[i], i, all + n);
 	compare_routes(k, all, n);
 	free(all);
 }
 
-/* --- upstreams and limits ----------------------------------------------- */
-
-/* Limits that a way leads through, each once. */
-struct passed {
-	uint32_t	at[CONF_LIMITS_PASSED];
-	size_t		count;		/* at most one more than there are */
-};
-
-static void
-pass(struct passed *p, const struct conf_refs *refs)
-{
-	for (size_t i = 0; i < refs->count; i++) {
-		struct conf_refs known = { p->at, p->count };
-
-		if (p->count > CONF_LIMITS_PASSED || has_ref(&known,
-		    refs->at[i]))
-			continue;
-		if (p->count < CONF_LIMITS_PASSED)
-			p->at[p->count] = refs->at[i];
-		p->count++;
-	}
-}
-
-/* From the listener, by a route or NULL, to where that leads. */
-static bool
-are_too_many(const struct config *c, const struct conf_listener *l,
-    const struct conf_route *r)
-{
-	int upstream = r != NULL ? r->upstream : l->upstream;
-	struct passed p = { .count = 0 };
-
-	pass(&p, &l->limits);
-	if (r != NULL)
-		pass(&p, &r->limits);
-	if (upstream != CONF_NO_REF)
-		pass(&p, &c->upstream[upstream].limits);
-	return p.count > CONF_LIMITS_PASSED;
-}
-
-static void
-check_limits_passed(struct checking *k)
-{
-	const struct config *c = k->config;
-	static const char text[] = "an exchange would pass more than %d "
-	    "limits: those of listener, route and upstream together";
-
-	for (size_t i = 0; i < c->listener_count; i++) {
-		look_at(k, SECTION_listener, i);
-		if (are_too_many(c, &c->listener[i], NULL))
-			wrong(k, "limits", text, CONF_LIMITS_PASSED);
-	}
-	for (size_t i = 0; i < c->route_count; i++) {
-		const struct conf_route *r = &c->route[i];
-		bool bad = false;
-
-		for (size_t j = 0; j < r->listener.count; j++)
-			bad = bad || are_too_many(c,
-			    &c->listener[r->listener.at[j]], r);
-		look_at(k, SECTION_route, i);
-		if (bad)
-			wrong(k, "limits", text, CONF_LIMITS_PASSED);
-	}
-}
+/* --- upstreams ------------------------------------------------------ */
 
 static void
 check_upstream_time(struct checking *k, const char *keyword)
 {
-	if (is_given(k, keyword))
-		wrong(k, keyword, "%s: is over when the upstream is chosen; "
-		    "it belongs to a listener", keyword);
+	if (check_is_given(k, keyword))
+		check_wrong(k, keyword,
+		    "%s: is over when the upstream is chosen; it belongs to a "
+		    "listener", keyword);
 }
 
 static void
@@ -468,54 +391,20 @@ check_upstream(struct checking *k, const struct conf_upstream *u)
 	for (size_t i = 0; i < u->server.count; i++)
 		all_are_backups = all_are_backups && u->server.at[i].backup;
 	if (u->server.count == 0)
-		wrong(k, "server", "server is missing");
+		check_wrong(k, "server", "server is missing");
 	else if (all_are_backups)
-		wrong(k, "server", "all servers are backups; one must not be");
+		check_wrong(k, "server",
+		    "all servers are backups; one must not be");
 	check_upstream_time(k, "timeout_request_head");
 	check_upstream_time(k, "timeout_keepalive");
-}
-
-static void
-check_rate(struct checking *k, const struct conf_limit *l)
-{
-	const struct conf_rate *rate = &l->rate;
-
-	if (rate->count == 0)
-		return;
-	if (l->key != LIMIT_KEY_NONE &&
-	    rate->count > KEYED_RATE_MAX * (rate->span / NSEC_PER_SEC))
-		wrong(k, "rate", "rate: with a key, at most %d/s",
-		    KEYED_RATE_MAX);
-	if (l->burst > 0 && !bucket_spec_fits(rate->count, rate->span,
-	    l->burst))
-		wrong(k, "burst", "burst: would take more than 146 years to "
-		    "come back at this rate");
-}
-
-static void
-check_limit(struct checking *k, const struct conf_limit *l)
-{
-	bool has_queue = l->concurrency > 0 && l->queue > 0;
-	bool is_keyed = l->key != LIMIT_KEY_NONE;
-
-	needs(k, "burst", l->rate.count > 0, "rate");
-	needs(k, "wait", l->rate.count > 0, "rate");
-	needs(k, "queue", l->concurrency > 0, "concurrency");
-	needs(k, "queue_timeout", has_queue, "concurrency and queue");
-	needs(k, "queue_order", has_queue, "concurrency and queue");
-	needs(k, "queue_target", has_queue &&
-	    l->queue_order == QUEUE_ORDER_ADAPTIVE, "queue_order = adaptive");
-	needs(k, "keys", is_keyed, "key");
-	needs(k, "table_full", is_keyed, "key");
-	check_rate(k, l);
 }
 
 /* --- all ---------------------------------------------------------------- */
 
 #define CHECK_EACH(k, s)						\
 	for (size_t i = 0; i < (k)->config->s##_count; i++) {		\
-		look_at(k, SECTION_##s, i);				\
-		if (!is_broken(k, SECTION_##s, i))			\
+		check_look_at(k, SECTION_##s, i);			\
+		if (!check_is_broken(k, SECTION_##s, i))		\
 			check_##s(k, &(k)->config->s[i]);		\
 	}
 

@@ -28,6 +28,12 @@ struct conf_rate {
 	nsec_t		span;		/* 1 s, 1 min or 1 h */
 };
 
+/* By what is counted apart. */
+struct conf_key {
+	enum limit_key	 what;
+	const char	*header;	/* its name, in small letters, or "" */
+};
+
 struct conf_words {
 	const char	**at;
 	size_t		  count;
@@ -119,8 +125,9 @@ typedef struct conf_words	conf_HOSTS, conf_PATHS;
 typedef int			conf_REF_ACCESS, conf_REF_UPSTREAM;
 typedef struct conf_refs	conf_REF_LIMITS, conf_REF_LISTENERS;
 typedef enum mode		conf_MODE;
-typedef enum limit_key		conf_LIMIT_KEY;
+typedef struct conf_key		conf_KEY;
 typedef enum queue_order	conf_QUEUE_ORDER;
+typedef enum priority		conf_PRIORITY;
 typedef enum table_full		conf_TABLE_FULL;
 typedef enum balance		conf_BALANCE;
 typedef enum splice		conf_SPLICE;
@@ -157,6 +164,16 @@ struct config {
 	size_t			 limit_count;
 	struct conf_store	*store;		/* texts, lists, origins */
 };
+
+/* Is the section of that index among them? */
+static inline bool
+conf_refs_have(const struct conf_refs *refs, size_t index)
+{
+	for (size_t i = 0; i < refs->count; i++)
+		if (refs->at[i] == index)
+			return true;
+	return false;
+}
 
 /* --- making one --- */
 

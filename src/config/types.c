@@ -541,8 +541,8 @@ const struct conf_type type_REF_LISTENERS = {
 	    .print = print_##list, .words = list##_words };
 
 CHOICE_TYPE(MODE, mode)
-CHOICE_TYPE(LIMIT_KEY, limit_key)
 CHOICE_TYPE(QUEUE_ORDER, queue_order)
+CHOICE_TYPE(PRIORITY, priority)
 CHOICE_TYPE(TABLE_FULL, table_full)
 CHOICE_TYPE(BALANCE, balance)
 CHOICE_TYPE(SPLICE, splice)

@@ -414,19 +414,18 @@ stop(struct master *m)
 
 /* --- saying so --------------------------------------------------------- */
 
-/* Tables of keyed limits are made once and never grow. */
+/* Tables of keyed limits and of turns are made once and never grow. */
 static void
 say_memory(const struct master *m)
 {
 	for (size_t i = 0; i < m->config->limit_count; i++) {
 		const struct limit *l = m->setup->limits[i];
 
-		if (limit_spec(l)->key != LIMIT_KEY_NONE)
-			log_say(m->shared.log, SAY_INFO,
-			    "limit %s: %zu KiB for %" PRIu64 " keys",
-			    limit_spec(l)->name,
-			    limit_memory(limit_spec(l)) / 1024,
-			    limit_spec(l)->keys);
+		size_t bytes = limit_memory(limit_spec(l));
+
+		if (bytes != 0)
+			log_say(m->shared.log, SAY_INFO, "limit %s: %zu KiB "
+			    "of tables", limit_spec(l)->name, bytes / 1024);
 	}
 }
 

@@ -4,6 +4,7 @@
  */
 #include "proxy/admit.h"
 
+#include "proxy/keys.h"
 #include "proxy/session.h"
 #include "proxy/worker.h"
 
@@ -85,16 +86,17 @@ pass_gates(struct exchange *x)
 static void
 set_up_passes(struct exchange *x)
 {
-	const struct limits *registry = x->worker->shared->limits;
-
 	x->pass_count = x->route->limit_count;
 	for (unsigned i = 0; i < x->pass_count; i++) {
 		struct limit *l = x->route->limits[i].limit;
-		uint64_t key = limit_spec(l)->key == LIMIT_KEY_NONE ? 0 :
-		    limit_key_of(registry, l, x->from);
+		const struct limit_spec *spec = limit_spec(l);
+		struct limit_pass *p = &x->passes[i];
 
-		limit_pass_init(&x->passes[i], l, key, on_waited);
-		x->passes[i].owner = x;
+		limit_pass_init(p, l, key_of_exchange(x, &spec->key),
+		    on_waited);
+		limit_pass_stand(p, key_of_exchange(x, &spec->turns),
+		    x->route->class);
+		p->owner = x;
 	}
 }
 

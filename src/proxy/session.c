@@ -286,8 +286,9 @@ enter_session_limits(struct session *s)
 		return false;
 	for (i = 0; i < n; i++) {
 		struct limit *l = service->session_limits[i];
-		uint64_t key = limit_spec(l)->key == LIMIT_KEY_NONE ? 0 :
-		    limit_key_of(registry, l, &s->client);
+		const struct limit_spec *spec = limit_spec(l);
+		uint64_t key = !limit_is_keyed(spec) ? 0 :
+		    limit_key_of_addr(registry, &spec->key, &s->client);
 
 		limit_pass_init(&s->passes[i], l, key, NULL);
 		if (!limit_session_begin(&s->passes[i]))

@@ -5,6 +5,7 @@
 #include "proxy/setup.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "proxy/access.h"
 #include "proxy/router.h"
@@ -12,12 +13,27 @@
 
 /* --- limits ------------------------------------------------------------ */
 
+static struct limit_by
+by_of(const struct conf_key *key, const struct conf_limit *l)
+{
+	struct limit_by by = {
+		.what = key->what,
+		.ip4_bits = (uint8_t)l->key_ipv4,
+		.ip6_bits = (uint8_t)l->key_ipv6,
+	};
+
+	ASSERT(strlen(key->header) < sizeof by.header);
+	strcpy(by.header, key->header);
+	return by;
+}
+
 static struct limit_spec
 spec_of(const struct conf_limit *l)
 {
 	struct limit_spec spec = {
 		.name = l->name_,
-		.key = l->key,
+		.key = by_of(&l->key, l),
+		.turns = by_of(&l->queue_fair_by, l),
 		.rate = l->rate.count,
 		.rate_span = l->rate.span,
 		.burst = l->burst,
@@ -28,6 +44,7 @@ spec_of(const struct conf_limit *l)
 			.queue_timeout = l->queue_timeout,
 			.adaptive = l->queue_order == QUEUE_ORDER_ADAPTIVE,
 			.queue_target = l->queue_target,
+			.by_key = l->queue_fair_by.what != LIMIT_KEY_NONE,
 		},
 		.connections = l->connections,
 		.keys = l->keys,
@@ -40,24 +57,15 @@ spec_of(const struct conf_limit *l)
 	return spec;
 }
 
-static bool
-refers_to(const struct conf_refs *refs, size_t index)
-{
-	for (size_t i = 0; i < refs->count; i++)
-		if (refs->at[i] == index)
-			return true;
-	return false;
-}
-
 /* Where the limit is first met: the narrowest place decides its rank. */
 static enum limit_site
 site_of(const struct config *c, size_t index)
 {
 	for (size_t i = 0; i < c->upstream_count; i++)
-		if (refers_to(&c->upstream[i].limits, index))
+		if (conf_refs_have(&c->upstream[i].limits, index))
 			return LIMIT_AT_UPSTREAM;
 	for (size_t i = 0; i < c->route_count; i++)
-		if (refers_to(&c->route[i].limits, index))
+		if (conf_refs_have(&c->route[i].limits, index))
 			return LIMIT_AT_ROUTE;
 	return LIMIT_AT_LISTENER;
 }
@@ -117,6 +125,9 @@ make_route(struct setup *s, struct route *r,
 		r->upstream = s->upstreams[index];
 	}
 	config_timeouts(&r->timeouts, s->config, listener, upstream);
+	r->class = listener->priority == PRIORITY_HIGH ||
+	    (route != NULL && route->priority == PRIORITY_HIGH) ?
+	    GATE_HIGH : GATE_NORMAL;
 	add_limits(s, r, &listener->limits, false);
 	if (route != NULL) {
 		add_limits(s, r, &route->limits, false);

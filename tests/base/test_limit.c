@@ -51,7 +51,7 @@ get_limit(void)
 {
 	limit_unref(registry, &l);
 	l = limits_get(registry, &spec, LIMIT_AT_ROUTE, 0, now);
-	set_up_passes(spec.key == LIMIT_KEY_NONE ? 0 : KEY);
+	set_up_passes(spec.key.what == LIMIT_KEY_NONE ? 0 : KEY);
 }
 
 static void
@@ -145,7 +145,7 @@ look(void)
 static void
 with_key_or_without(int key)
 {
-	spec.key = key != 0 ? LIMIT_KEY_CLIENT_ADDRESS : LIMIT_KEY_NONE;
+	spec.key.what = key != 0 ? LIMIT_KEY_CLIENT_ADDRESS : LIMIT_KEY_NONE;
 	get_limit();
 }
 
@@ -385,7 +385,8 @@ START_TEST(ranks_are_in_order_unique_and_kept)
 	char name[] = "a";
 
 	for (int i = 0; i < 5; i++) {
-		spec.key = i == 3 ? LIMIT_KEY_CLIENT_ADDRESS : LIMIT_KEY_NONE;
+		spec.key.what = i == 3 ? LIMIT_KEY_CLIENT_ADDRESS :
+		    LIMIT_KEY_NONE;
 		spec.name = name;
 		limits[i] = limits_get(registry, &spec, sites[i % 3], 0, now);
 		name[0]++;
@@ -397,7 +398,7 @@ START_TEST(ranks_are_in_order_unique_and_kept)
 	ck_assert_uint_lt(limit_rank(limits[4]), limit_rank(limits[0]));
 
 	uint32_t rank = limit_rank(limits[0]);
-	spec.key = LIMIT_KEY_NONE;
+	spec.key.what = LIMIT_KEY_NONE;
 	spec.name = "a";
 	spec.gate.limit = 77;
 	struct limit *again = limits_get(registry, &spec, LIMIT_AT_UPSTREAM,
@@ -414,7 +415,7 @@ END_TEST
 START_TEST(another_key_makes_another_limit)
 {
 	(void)!enter(0);
-	spec.key = LIMIT_KEY_CLIENT_ADDRESS;
+	spec.key.what = LIMIT_KEY_CLIENT_ADDRESS;
 	struct limit *other = limits_get(registry, &spec, LIMIT_AT_ROUTE, 0,
 	    now);
 	ck_assert_ptr_ne(other, l);
@@ -453,22 +454,52 @@ START_TEST(addresses_have_keys)
 {
 	struct addr a = { .family = ADDR_IP4, .ip = { 10, 0, 0, 1 } };
 	struct addr b = { .family = ADDR_IP6, .ip = { 0x20, 1, 0xd, 0xb8 } };
+	struct limit_by by = { .ip4_bits = 32, .ip6_bits = 64 };
 	uint64_t key;
 
-	ck_assert_uint_eq(limit_key_of(registry, l, &a), 0);
-	with_key_or_without(1);
-	key = limit_key_of(registry, l, &a);
+	key = limit_key_of_addr(registry, &by, &a);
 	ck_assert_uint_ne(key, 0);
 	a.port = 99;
-	ck_assert_uint_eq(limit_key_of(registry, l, &a), key);
+	ck_assert_uint_eq(limit_key_of_addr(registry, &by, &a), key);
 	a.ip[3] = 2;
-	ck_assert_uint_ne(limit_key_of(registry, l, &a), key);
+	ck_assert_uint_ne(limit_key_of_addr(registry, &by, &a), key);
 
-	key = limit_key_of(registry, l, &b);
+	key = limit_key_of_addr(registry, &by, &b);
 	b.ip[15] = 1;
-	ck_assert_uint_eq(limit_key_of(registry, l, &b), key);
+	ck_assert_uint_eq(limit_key_of_addr(registry, &by, &b), key);
 	b.ip[7] = 1;
-	ck_assert_uint_ne(limit_key_of(registry, l, &b), key);
+	ck_assert_uint_ne(limit_key_of_addr(registry, &by, &b), key);
+}
+END_TEST
+
+static const struct { uint8_t bits, ip[4]; bool same; } prefixes[] = {
+	{ 32, { 10, 1, 2, 3 }, true },	{ 32, { 10, 1, 2, 2 }, false },
+	{ 31, { 10, 1, 2, 2 }, true },	{ 31, { 10, 1, 2, 1 }, false },
+	{ 24, { 10, 1, 2, 99 }, true },	{ 24, { 10, 1, 3, 3 }, false },
+	{ 20, { 10, 1, 15, 3 }, true },	{ 20, { 10, 1, 16, 3 }, false },
+	{ 1, { 127, 9, 9, 9 }, true },	{ 1, { 128, 1, 2, 3 }, false },
+};
+
+START_TEST(clients_differ_in_so_many_bits)
+{
+	struct addr a = { .family = ADDR_IP4, .ip = { 10, 1, 2, 3 } };
+	struct addr b = { .family = ADDR_IP4 };
+	struct limit_by by = { .ip4_bits = prefixes[_i].bits };
+
+	memcpy(b.ip, prefixes[_i].ip, 4);
+	ck_assert((limit_key_of_addr(registry, &by, &a) ==
+	    limit_key_of_addr(registry, &by, &b)) == prefixes[_i].same);
+}
+END_TEST
+
+START_TEST(texts_have_keys_that_nobody_else_has)
+{
+	uint64_t key = limit_key_of_text(registry, STR("a"));
+
+	ck_assert_uint_eq(limit_key_of_text(registry, STR("a")), key);
+	ck_assert_uint_ne(limit_key_of_text(registry, STR("b")), key);
+	ck_assert_uint_ne(limit_key_of_text(registry, STR("")),
+	    LIMIT_KEY_ABSENT);
 }
 END_TEST
 
@@ -476,7 +507,7 @@ START_TEST(memory_is_known_before)
 {
 	spec.keys = 65536;
 	ck_assert_uint_eq(limit_memory(&spec), 0);
-	spec.key = LIMIT_KEY_CLIENT_ADDRESS;
+	spec.key.what = LIMIT_KEY_CLIENT_ADDRESS;
 	ck_assert_uint_ge(limit_memory(&spec), 65536 * 8);
 	size_t with_gate = limit_memory(&spec);
 	spec.rate = 1;
@@ -528,6 +559,9 @@ add_registry(Suite *s)
 	tcase_add_test(t, another_key_makes_another_limit);
 	tcase_add_test(t, a_limit_with_mail_under_way_lives_on);
 	tcase_add_test(t, addresses_have_keys);
+	tcase_add_loop_test(t, clients_differ_in_so_many_bits, 0,
+	    (int)ARRAY_LEN(prefixes));
+	tcase_add_test(t, texts_have_keys_that_nobody_else_has);
 	tcase_add_test(t, memory_is_known_before);
 	suite_add_tcase(s, t);
 }

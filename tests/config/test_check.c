@@ -145,6 +145,26 @@ static const struct { const char *text, *errors; } wrong[] = {
 	  "x.conf:6: [limit l] rate: with a key, at most 1000/s\n" },
 	{ FORWARD "[limit l]\nkey = client_address\nrate = 60001/m\n",
 	  "x.conf:6: [limit l] rate: with a key, at most 1000/s\n" },
+	{ FORWARD "[limit l]\nconcurrency = 3\nqueue_fair_by = user\n",
+	  "x.conf:6: [limit l] queue_fair_by: means nothing without "
+	  "concurrency and queue\n" },
+	{ FORWARD "[limit l]\nconcurrency = 3\nkey = user\nkey_ipv6 = 48\n",
+	  "x.conf:7: [limit l] key_ipv6: means nothing without "
+	  "client_address\n" },
+	{ FORWARD "[limit l]\nconcurrency = 3\nqueue = 3\nkey = user\n"
+	  "queue_fair_by = host\n",
+	  "x.conf:8: [limit l] queue_fair_by: each key has a queue of its "
+	  "own\n" },
+	{ FORWARD "[limit l]\nkey = header:a\nconnections = 3\n",
+	  "x.conf:6: [limit l] connections: of a client that has connected "
+	  "only its address is known\n" },
+	{ TCP "limits = l\n" UPSTREAM "[limit l]\nkey = host\nrate = 1/s\n",
+	  "x.conf:5: [listener t] limit l asks for what only a request has, "
+	  "and tcp has none\n" },
+	{ TCP UPSTREAM "limits = l\n[limit l]\nconcurrency = 1\nqueue = 1\n"
+	  "queue_fair_by = user\n",
+	  "x.conf:1: [listener t] limit l asks for what only a request has, "
+	  "and tcp has none\n" },
 	{ FORWARD "[limit l]\nrate = 1/h\nburst = 1281024\n",
 	  "x.conf:6: [limit l] burst: would take more than 146 years to come "
 	  "back at this rate\n" },

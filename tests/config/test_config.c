@@ -130,7 +130,7 @@ START_TEST(what_is_not_given_has_its_fallback)
 	ck_assert_uint_eq(c->listener[0].timeouts.connect, NSEC_NEVER);
 	ck_assert_uint_eq(c->access[0].connect_ports.count, 1);
 	ck_assert_uint_eq(c->limit[0].queue_timeout, NSEC_PER_SEC);
-	ck_assert_uint_eq(c->limit[0].key, LIMIT_KEY_NONE);
+	ck_assert_uint_eq(c->limit[0].key.what, LIMIT_KEY_NONE);
 	config_free(&c);
 }
 END_TEST

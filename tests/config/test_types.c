@@ -101,7 +101,7 @@ static const struct {
 	{ &type_BALANCE, "least_busy",	BALANCE_LEAST_BUSY,	NULL },
 	{ &type_QUEUE_ORDER, "adaptive", QUEUE_ORDER_ADAPTIVE,	NULL },
 	{ &type_TABLE_FULL, "allow",	TABLE_FULL_ALLOW,	NULL },
-	{ &type_LIMIT_KEY, "client_address", LIMIT_KEY_CLIENT_ADDRESS, NULL },
+	{ &type_PRIORITY, "high",	PRIORITY_HIGH,		NULL },
 	{ &type_LOG_FORMAT, "json",	LOG_FORMAT_JSON,	NULL },
 	{ &type_FLAG,	"on",		true,			NULL },
 	{ &type_FLAG,	"off",		false,			NULL },
@@ -227,6 +227,11 @@ static const struct {
 	{ &type_HOSTS,	"[::1]",	"[::1]" },
 	{ &type_PATHS,	"/",		"/" },
 	{ &type_PATHS,	"/V1/a%20b",	"/V1/a%20b" },
+	{ &type_KEY,	"none",		"none" },
+	{ &type_KEY,	"client_address", "client_address" },
+	{ &type_KEY,	"user",		"user" },
+	{ &type_KEY,	"host",		"host" },
+	{ &type_KEY,	"header:X-Api-Key", "header:x-api-key" },
 };
 
 START_TEST(what_is_written_is_read_as_the_same)
@@ -277,6 +282,12 @@ static const struct {
 	{ &type_RATE,	"/s" },		{ &type_RATE,	"10s" },
 	{ &type_RATE,	"10/" },	{ &type_RATE,	"1.5/s" },
 	{ &type_RATE,	"0x" },
+	{ &type_KEY,	"" },		{ &type_KEY,	"address" },
+	{ &type_KEY,	"header" },	{ &type_KEY,	"header:" },
+	{ &type_KEY,	"header:a b" },	{ &type_KEY,	"header:a:" },
+	{ &type_KEY,	"Header:a" },	{ &type_KEY,	"host:a" },
+	{ &type_KEY,
+	  "header:a2345678901234567890123456789012345678901" },
 	{ &type_TOKEN,	"a b" },	{ &type_TOKEN,	"a\"b" },
 	{ &type_TOKEN,	"1a" },		{ &type_TOKEN,	"a,b" },
 	{ &type_TOKEN,	"a23456789012345678901234567890123456789012" },

@@ -370,8 +370,8 @@ gate_look(const struct gate *g, nsec_t now, struct gate_state *out)
 		.waiting = gate_in_all(atomic_load(&g->waiting)),
 	};
 	if (atomic_load(&g->free) <= 0 || is_anybody_owed(g))
-		(void)gate_estimate(g, GATE_NORMAL, now,
-		    &out->wait_estimate);
+		out->wait_estimate = gate_wait_at(g, GATE_NORMAL,
+		    gate_pace(g, now));
 }
 
 /* A worker's waiters of a class are as the others are told. */

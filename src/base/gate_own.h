@@ -40,6 +40,8 @@ struct gate_side {
 	_Alignas(CACHE_LINE) struct gate_queue queues[GATE_CLASSES];
 	struct gate		*gate;
 	struct mail		 mail;
+	nsec_t			 paced_at;	/* when `pace` was worked out */
+	double			 pace;		/* nsec a release; 0: unknown */
 	_Alignas(CACHE_LINE) struct pulses pulses;
 };
 
@@ -100,11 +102,13 @@ struct gate_waiter *gate_queue_next(struct gate *g, struct gate_side *s,
 void gate_queue_evict(struct gate *g, struct gate_side *s, nsec_t now);
 
 /*
- * How long a newcomer would wait, from what has been released lately on all
- * workers; false if that says nothing.
+ * Time from one release to the next, by what has been released lately on all
+ * workers, in ns; 0 if that says nothing.
  */
-bool gate_estimate(const struct gate *g, unsigned class, nsec_t now,
-    nsec_t *wait);
+double gate_pace(const struct gate *g, nsec_t now);
+
+/* How long a newcomer waits at that pace. */
+nsec_t gate_wait_at(const struct gate *g, unsigned class, double pace);
 
 /* By the clock of the worker that gave the permit, which may lag. */
 static inline nsec_t

@@ -43,25 +43,62 @@ may_displace(const struct gate *g, const struct gate_waiter *w,
 	    waiting >> GATE_HIGH_SHIFT < gate_in_all(waiting);
 }
 
+double
+gate_pace(const struct gate *g, nsec_t now)
+{
+	nsec_t window = GATE_LOOKS_BACK * atomic_load_explicit(
+	    &g->queue_timeout, memory_order_relaxed);
+	struct pulse_sum sum = { .first = now };
+
+	for (unsigned i = 0; i < g->workers; i++)
+		pulses_add(&g->sides[i].pulses, now - MIN(now, window), now,
+		    &sum);
+	return sum.count < MIN_RELEASES ? 0 :
+	    MAX((double)(now - sum.first), 1) / (double)sum.count;
+}
+
+nsec_t
+gate_wait_at(const struct gate *g, unsigned class, double pace)
+{
+	uint64_t waiting = atomic_load(&g->waiting);
+	uint64_t high = waiting >> GATE_HIGH_SHIFT;
+	double ahead = class == GATE_NORMAL ? (double)gate_in_all(waiting) :
+	    (double)high * GATE_TURNS / (GATE_TURNS - 1);
+	double all = pace * (ahead + 1);
+
+	return all < (double)(NSEC_NEVER / 2) ? (nsec_t)all : NSEC_NEVER / 2;
+}
+
+/* Would it be too late?  Many ask in one turn, to whom time stands still. */
+static bool
+is_too_late(struct gate *g, struct gate_side *s, unsigned class, nsec_t now)
+{
+	nsec_t timeout = atomic_load_explicit(&g->queue_timeout,
+	    memory_order_relaxed);
+
+	if (s->paced_at != now) {
+		s->pace = gate_pace(g, now);
+		s->paced_at = now;
+	}
+	return s->pace > 0 &&
+	    gate_wait_at(g, class, s->pace) / LATE_TIMEOUTS > timeout;
+}
+
 /* Get a place in the queue, or say why not; *displaces: another's. */
 static enum failure
-reserve(struct gate *g, const struct gate_waiter *w, nsec_t now,
-    bool *displaces)
+reserve(struct gate *g, struct gate_side *s, const struct gate_waiter *w,
+    nsec_t now, bool *displaces)
 {
 	uint64_t waiting = atomic_load(&g->waiting);
 	uint64_t queue = atomic_load_explicit(&g->queue,
 	    memory_order_relaxed);
-	nsec_t timeout = atomic_load_explicit(&g->queue_timeout,
-	    memory_order_relaxed);
-	nsec_t wait;
 
 	*displaces = queue > 0 && gate_in_all(waiting) >= queue &&
 	    may_displace(g, w, waiting);
 	if (*displaces)
 		queue += EVICTIONS;
 	else if (gate_in_all(waiting) < queue &&
-	    gate_estimate(g, w->class, now, &wait) &&
-	    wait / LATE_TIMEOUTS > timeout)
+	    is_too_late(g, s, w->class, now))
 		return FAIL_QUEUE_LATE;
 	do
 		if (gate_in_all(waiting) >= queue)
@@ -87,7 +124,7 @@ gate_queue_join(struct gate *g, struct gate_side *s, struct gate_waiter *w,
 {
 	struct gate_queue *q = &s->queues[w->class];
 	bool displaces;
-	enum failure why = reserve(g, w, now, &displaces);
+	enum failure why = reserve(g, s, w, now, &displaces);
 
 	if (why != FAIL_NONE)
 		return why;
@@ -106,30 +143,6 @@ gate_queue_join(struct gate *g, struct gate_side *s, struct gate_waiter *w,
 	if (displaces)
 		ask_to_evict(g, 1, now);
 	return FAIL_NONE;
-}
-
-bool
-gate_estimate(const struct gate *g, unsigned class, nsec_t now,
-    nsec_t *wait)
-{
-	nsec_t window = GATE_LOOKS_BACK * atomic_load_explicit(
-	    &g->queue_timeout, memory_order_relaxed);
-	struct pulse_sum sum = { .first = now };
-	uint64_t waiting = atomic_load(&g->waiting);
-
-	for (unsigned i = 0; i < g->workers; i++)
-		pulses_add(&g->sides[i].pulses, now - MIN(now, window), now,
-		    &sum);
-	if (sum.count < MIN_RELEASES)
-		return false;
-
-	double each = (double)(now - sum.first) / (double)sum.count;
-	uint64_t high = waiting >> GATE_HIGH_SHIFT;
-	double ahead = class == GATE_NORMAL ? (double)gate_in_all(waiting) :
-	    (double)high * GATE_TURNS / (GATE_TURNS - 1);
-	double all = each * (ahead + 1);
-	*wait = all < (double)(NSEC_NEVER / 2) ? (nsec_t)all : NSEC_NEVER / 2;
-	return true;
 }
 
 /* --- leaving ----------------------------------------------------------- */

@@ -163,10 +163,33 @@ AC_DEFUN([PENSTOCK_LLHTTP], [
 	    [PENSTOCK_LLHTTP_IN([$with_llhttp])
 	    WITH_LLHTTP="--with-llhttp='$with_llhttp'"])
 	AM_CONDITIONAL([LLHTTP_FROM_SOURCE], [test -n "$LLHTTP_SRC"])
+	PENSTOCK_LLHTTP_SSE42
 	AC_SUBST([LLHTTP_SRC])
 	AC_SUBST([LLHTTP_CFLAGS])
 	AC_SUBST([LLHTTP_LIBS])
 	AC_SUBST([WITH_LLHTTP])
+])
+
+# llhttp runs over values and long names sixteen bytes at a time, if it is
+# compiled for SSE4.2, which not every x86 has.  So it is compiled both ways, and
+# http/parse takes what the processor knows.
+AC_DEFUN([PENSTOCK_LLHTTP_SSE42], [
+	penstock_sse42=no
+	AS_IF([test -n "$LLHTTP_SRC"], [
+		AC_MSG_CHECKING([whether a file can be compiled for SSE4.2])
+		AC_COMPILE_IFELSE([AC_LANG_SOURCE([[
+#pragma GCC target("sse4.2")
+#ifndef __SSE4_2__
+#error "it can't"
+#endif
+#include <nmmintrin.h>
+int main(void) { return __builtin_cpu_supports("sse4.2"); }
+]])], [penstock_sse42=yes])
+		AC_MSG_RESULT([$penstock_sse42])
+	])
+	AS_IF([test "$penstock_sse42" = yes],
+	    [LLHTTP_CFLAGS="$LLHTTP_CFLAGS -DLLHTTP_SSE42=1"])
+	AM_CONDITIONAL([LLHTTP_SSE42], [test "$penstock_sse42" = yes])
 ])
 
 # PENSTOCK_LLHTTP_IN(DIR)

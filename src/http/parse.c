@@ -24,6 +24,8 @@
 enum { SLOTS = 256 };
 
 struct parser {
+	int			(*execute)(llhttp_t *llhttp, const char *at,
+				    const char *end);
 	llhttp_t		 llhttp;
 	llhttp_settings_t	 settings;
 	const char		*base;		/* of the head in work */
@@ -68,6 +70,24 @@ index_names(struct parser *p)
 	}
 }
 
+/*
+ * llhttp_execute() does nothing but call this; of which there may be another,
+ * made for processors that compare sixteen bytes at once.
+ */
+#ifdef LLHTTP_SSE42
+int llhttp_sse42_execute(llhttp_t *llhttp, const char *at, const char *end);
+#endif
+
+static void
+choose_execute(struct parser *p)
+{
+	p->execute = llhttp__internal_execute;
+#ifdef LLHTTP_SSE42
+	if (__builtin_cpu_supports("sse4.2"))
+		p->execute = llhttp_sse42_execute;
+#endif
+}
+
 struct parser *
 parser_new(void)
 {
@@ -78,6 +98,7 @@ parser_new(void)
 	p->settings.on_url = on_target;
 	p->settings.on_header_field = on_name;
 	p->settings.on_headers_complete = on_complete;
+	choose_execute(p);
 	index_names(p);
 	return p;
 }
@@ -168,7 +189,7 @@ run(struct parser *p, llhttp_type_t type, struct str bytes, unsigned fields,
 	p->complete = false;
 	llhttp_init(&p->llhttp, type, &p->settings);
 	p->llhttp.data = p;
-	return llhttp_execute(&p->llhttp, bytes.at, bytes.len) == HPE_PAUSED &&
+	return p->execute(&p->llhttp, bytes.at, end) == HPE_PAUSED &&
 	    p->complete && llhttp_get_error_pos(&p->llhttp) == end &&
 	    out->count == fields;
 }

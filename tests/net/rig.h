@@ -227,6 +227,46 @@ rig_stream(struct rig *r, int *peer)
 	return s;
 }
 
+/* Two streams, and the bare sockets at their far ends. */
+struct rig_way {
+	struct stream	*source;
+	struct stream	*sink;
+	int		 source_fd;	/* the stream's own */
+	int		 sink_fd;
+	int		 in;		/* what the source hears; -1: closed */
+	int		 out;		/* what the sink said */
+};
+
+static inline void
+rig_way_open(struct rig *r, struct rig_way *w)
+{
+	int in[2], out[2];
+
+	rig_pair(in);
+	rig_pair(out);
+	*w = (struct rig_way){
+		.source = stream_new(r->streams, in[0]),
+		.sink = stream_new(r->streams, out[0]),
+		.source_fd = in[0],
+		.sink_fd = out[0],
+		.in = in[1],
+		.out = out[1],
+	};
+	ck_assert_ptr_nonnull(w->source);
+	ck_assert_ptr_nonnull(w->sink);
+}
+
+static inline void
+rig_way_close(struct rig_way *w)
+{
+	stream_close(&w->source);
+	stream_close(&w->sink);
+	if (w->in != -1)
+		close(w->in);
+	if (w->out != -1)
+		close(w->out);
+}
+
 /* --- a peer that reads what it expects --- */
 
 /* The bytes of a long transfer: position i has this one. */

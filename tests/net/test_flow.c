@@ -12,10 +12,7 @@ static struct rig rig;
 /* A flow with bare sockets at its far ends. */
 static struct {
 	struct flow	 flow;
-	struct stream	*source;
-	struct stream	*sink;
-	int		 in;		/* what the source hears */
-	int		 out;		/* what the sink said */
+	struct rig_way	 way;
 	/* What was seen. */
 	size_t		 worst;		/* most queued in the sink */
 	unsigned	 calls;		/* of bytes */
@@ -38,20 +35,13 @@ static flow_ended_fn		on_ended;
 static void
 set_up(void)
 {
-	int in[2], out[2];
-
 	rig_open(&rig, 1 << 20);
-	rig_pair(in);
-	rig_pair(out);
-	for (int i = 0; i < 2; i++) {
-		rig_small_buffers(in[i]);
-		rig_small_buffers(out[i]);
-	}
 	memset(&x, 0, sizeof x);
-	x.source = stream_new(rig.streams, in[0]);
-	x.sink = stream_new(rig.streams, out[0]);
-	x.in = in[1];
-	x.out = out[1];
+	rig_way_open(&rig, &x.way);
+	rig_small_buffers(x.way.source_fd);
+	rig_small_buffers(x.way.in);
+	rig_small_buffers(x.way.sink_fd);
+	rig_small_buffers(x.way.out);
 	flow_init(&x.flow);
 }
 
@@ -59,12 +49,7 @@ static void
 tear_down(void)
 {
 	flow_stop(&x.flow);
-	stream_close(&x.source);
-	stream_close(&x.sink);
-	if (x.in != -1)
-		close(x.in);
-	if (x.out != -1)
-		close(x.out);
+	rig_way_close(&x.way);
 	rig_close(&rig);
 }
 
@@ -79,8 +64,8 @@ opts(void)
 {
 	return (struct flow_opts){
 		.ops = &ops,
-		.source = x.source,
-		.sink = x.sink,
+		.source = x.way.source,
+		.sink = x.way.sink,
 		.high = HIGH,
 		.low = LOW,
 		.use = BLOCK_BODY,
@@ -111,7 +96,7 @@ push(const char *text)
 static enum flow_step
 on_bytes(struct flow *f, uint8_t *bytes, size_t n)
 {
-	ck_assert_ptr_eq(flow_sink(f), x.sink);
+	ck_assert_ptr_eq(flow_sink(f), x.way.sink);
 	x.calls++;
 	if (x.stop) {
 		flow_stop(f);
@@ -119,7 +104,7 @@ on_bytes(struct flow *f, uint8_t *bytes, size_t n)
 	}
 	if (n > 0)
 		(void)flow_send(f, &(struct iovec){ bytes, n }, 1);
-	x.worst = MAX(x.worst, stream_queued(x.sink));
+	x.worst = MAX(x.worst, stream_queued(x.way.sink));
 	return x.step;
 }
 
@@ -153,7 +138,7 @@ static const char *
 heard(void)
 {
 	static char text[256];
-	ssize_t n = read(x.out, text, sizeof text - 1);
+	ssize_t n = read(x.way.out, text, sizeof text - 1);
 
 	text[n > 0 ? n : 0] = '\0';
 	return text;
@@ -165,13 +150,13 @@ START_TEST(bytes_and_the_end_go_through)
 
 	start(&o);
 	ck_assert(flow_is_running(&x.flow));
-	rig_write(x.in, "hello");
-	shutdown(x.in, SHUT_WR);
+	rig_write(x.way.in, "hello");
+	shutdown(x.way.in, SHUT_WR);
 	rig_until_true(&rig, &x.ended);
 	ck_assert_int_eq(x.how, FLOW_DRAINED);
 	ck_assert_uint_eq(x.dones, 1);
 	ck_assert_str_eq(heard(), "hello");
-	ck_assert_int_eq(read(x.out, &(char){ 0 }, 1), 0);
+	ck_assert_int_eq(read(x.way.out, &(char){ 0 }, 1), 0);
 	rig_turns(&rig, 5);
 	ck_assert_uint_eq(x.ends, 1);
 }
@@ -184,13 +169,13 @@ START_TEST(without_functions_bytes_go_as_they_are)
 	o.ops = &(struct flow_ops){ .ended = on_ended };
 	o.carry_end = false;
 	start(&o);
-	rig_write(x.in, "hello");
-	shutdown(x.in, SHUT_WR);
+	rig_write(x.way.in, "hello");
+	shutdown(x.way.in, SHUT_WR);
 	rig_until_true(&rig, &x.ended);
 	ck_assert_int_eq(x.how, FLOW_DRAINED);
 	ck_assert_str_eq(heard(), "hello");
-	ck_assert_int_eq(read(x.out, &(char){ 0 }, 1), -1);
-	ck_assert(!stream_has_ended(x.sink));
+	ck_assert_int_eq(read(x.way.out, &(char){ 0 }, 1), -1);
+	ck_assert(!stream_has_ended(x.way.sink));
 }
 END_TEST
 
@@ -214,13 +199,13 @@ feed(void)
 	for (size_t i = 0; i < n; i++)
 		buf[i] = rig_byte(feeder.sent + i);
 
-	ssize_t w = write(x.in, buf, n);
+	ssize_t w = write(x.way.in, buf, n);
 
 	feeder.full = w == -1 && errno == EAGAIN;
 	if (w > 0)
 		feeder.sent += (size_t)w;
 	if (feeder.sent == MANY)
-		shutdown(x.in, SHUT_WR);
+		shutdown(x.way.in, SHUT_WR);
 }
 
 /* For so long that nothing more will move. */
@@ -244,7 +229,7 @@ all_through(void *arg)
 START_TEST(a_sink_that_does_not_read_holds_the_source_back)
 {
 	struct flow_opts o = opts();
-	struct rig_sink sink = { .fd = x.out };
+	struct rig_sink sink = { .fd = x.way.out };
 	unsigned turns = 0;
 
 	start(&o);
@@ -269,7 +254,7 @@ END_TEST
 START_TEST(one_mark_may_be_both)
 {
 	struct flow_opts o = opts();
-	struct rig_sink sink = { .fd = x.out };
+	struct rig_sink sink = { .fd = x.way.out };
 	unsigned turns = 0;
 
 	o.low = o.high;
@@ -289,13 +274,13 @@ START_TEST(after_the_last_byte_the_source_is_free_for_another)
 
 	x.step = FLOW_LAST;
 	start(&o);
-	rig_write(x.in, "one");
+	rig_write(x.way.in, "one");
 	rig_until_true(&rig, &x.ended);
 	ck_assert_int_eq(x.how, FLOW_DRAINED);
 	ck_assert_uint_eq(x.dones, 1);
-	ck_assert(stream_is_paused(x.source));
-	ck_assert(!stream_has_ended(x.sink));
-	rig_write(x.in, "two");
+	ck_assert(stream_is_paused(x.way.source));
+	ck_assert(!stream_has_ended(x.way.sink));
+	rig_write(x.way.in, "two");
 	rig_turns(&rig, 5);
 	ck_assert_uint_eq(x.calls, 1);
 	start(&o);
@@ -314,7 +299,7 @@ START_TEST(a_push_that_is_the_last_ends_later)
 	ck_assert_int_eq(push("all"), FLOW_LAST);
 	ck_assert_uint_eq(x.dones, 0);
 	/* The source has been let go, so it may be closed. */
-	stream_close(&x.source);
+	stream_close(&x.way.source);
 	rig_until_true(&rig, &x.ended);
 	ck_assert_int_eq(x.how, FLOW_DRAINED);
 	ck_assert_uint_eq(x.dones, 1);
@@ -326,11 +311,11 @@ START_TEST(a_push_goes_before_what_is_read)
 {
 	struct flow_opts o = opts();
 
-	rig_write(x.in, "second");
+	rig_write(x.way.in, "second");
 	start(&o);
 	ck_assert_int_eq(push("first "), FLOW_MORE);
 	ck_assert_int_eq(push(""), FLOW_MORE);
-	shutdown(x.in, SHUT_WR);
+	shutdown(x.way.in, SHUT_WR);
 	rig_until_true(&rig, &x.ended);
 	ck_assert_str_eq(heard(), "first second");
 }
@@ -358,7 +343,7 @@ START_TEST(a_flow_stopped_by_its_bytes_function_is_over)
 
 	x.stop = true;
 	start(&o);
-	rig_write(x.in, "x");
+	rig_write(x.way.in, "x");
 	rig_turns(&rig, 10);
 	ck_assert_uint_eq(x.calls, 1);
 	ck_assert(!flow_is_running(&x.flow));
@@ -390,8 +375,8 @@ START_TEST(a_reset_source_is_a_failure)
 	struct flow_opts o = opts();
 
 	start(&o);
-	rig_reset(x.in);
-	x.in = -1;
+	rig_reset(x.way.in);
+	x.way.in = -1;
 	rig_until_true(&rig, &x.ended);
 	ck_assert_int_eq(x.how, FLOW_SOURCE_FAILED);
 	ck_assert_int_eq(x.err, ECONNRESET);
@@ -406,8 +391,8 @@ START_TEST(a_reset_sink_is_a_failure_while_the_source_is_held_back)
 
 	start(&o);
 	rig_until(&rig, held_back, &turns);
-	rig_reset(x.out);
-	x.out = -1;
+	rig_reset(x.way.out);
+	x.way.out = -1;
 	rig_until_true(&rig, &x.ended);
 	ck_assert_int_eq(x.how, FLOW_SINK_FAILED);
 	ck_assert_int_ne(x.err, 0);
@@ -420,9 +405,9 @@ break_sink(void)
 {
 	struct iovec iov = { (char[]){ 'x' }, 1 };
 
-	rig_reset(x.out);
-	x.out = -1;
-	while (stream_send(x.sink, &iov, 1, BLOCK_BODY) == 0)
+	rig_reset(x.way.out);
+	x.way.out = -1;
+	while (stream_send(x.way.sink, &iov, 1, BLOCK_BODY) == 0)
 		continue;
 }
 
@@ -491,7 +476,7 @@ START_TEST(what_is_sent_after_the_last_byte_has_its_time_too)
 	x.step = FLOW_LAST;
 	x.farewell = 8 * HIGH;
 	start(&o);
-	rig_write(x.in, "x");
+	rig_write(x.way.in, "x");
 	rig_until_true(&rig, &x.ended);
 	ck_assert_int_eq(x.how, FLOW_SINK_LATE);
 }
@@ -505,12 +490,12 @@ START_TEST(without_memory_the_source_is_not_read_until_there_is_some)
 
 	atomic_store(&rig.budget.limit, 0);
 	start(&o);
-	rig_write(x.in, "hello");
+	rig_write(x.way.in, "hello");
 	rig_turns(&rig, 100);
 	ck_assert_uint_eq(x.calls, 0);
 	ck_assert_int_eq(x.flow.waits, FLOW_WAITS_MEMORY);
 	atomic_store(&rig.budget.limit, 1 << 20);
-	shutdown(x.in, SHUT_WR);
+	shutdown(x.way.in, SHUT_WR);
 	rig_until_true(&rig, &x.ended);
 	ck_assert_str_eq(heard(), "hello");
 }
@@ -523,7 +508,7 @@ START_TEST(a_shortage_of_memory_does_not_last_for_ever)
 	atomic_store(&rig.budget.limit, 0);
 	o.sink_timeout = 20 * NSEC_PER_MSEC;
 	start(&o);
-	rig_write(x.in, "hello");
+	rig_write(x.way.in, "hello");
 	rig_until_true(&rig, &x.ended);
 	ck_assert_int_eq(x.how, FLOW_SINK_FAILED);
 	ck_assert_int_eq(x.err, ENOMEM);

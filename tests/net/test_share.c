@@ -17,10 +17,7 @@ static struct rig rig;
 
 static struct {
 	struct flow	 flow;
-	struct stream	*source;
-	struct stream	*sink;
-	int		 in;		/* what the source hears */
-	int		 out;		/* what the sink said */
+	struct rig_way	 way;
 	struct watch	 others[OTHERS];
 	unsigned	 count;		/* of them that are there */
 	/* What was seen. */
@@ -104,17 +101,10 @@ add_others(unsigned n)
 static void
 set_up(void)
 {
-	int in[2], out[2];
-
 	rig_open(&rig, 1 << 24);
 	rig_give_pipes(&rig, 2);
-	rig_pair(in);
-	rig_pair(out);
 	memset(&x, 0, sizeof x);
-	x.source = stream_new(rig.streams, in[0]);
-	x.sink = stream_new(rig.streams, out[0]);
-	x.in = in[1];
-	x.out = out[1];
+	rig_way_open(&rig, &x.way);
 	flow_init(&x.flow);
 }
 
@@ -122,10 +112,7 @@ static void
 tear_down(void)
 {
 	flow_stop(&x.flow);
-	stream_close(&x.source);
-	stream_close(&x.sink);
-	close(x.in);
-	close(x.out);
+	rig_way_close(&x.way);
 	for (unsigned i = 0; i < x.count; i++) {
 		watch_stop(&x.others[i]);
 		close(watch_fd(&x.others[i]));
@@ -148,8 +135,8 @@ start(uint64_t length)
 	x.copied = 0;
 	x.ended = false;
 	flow_start(&x.flow, &(struct flow_opts){
-		.source = x.source,
-		.sink = x.sink,
+		.source = x.way.source,
+		.sink = x.way.sink,
 		.high = HIGH,
 		.low = LOW,
 		.use = BLOCK_BODY,
@@ -164,10 +151,11 @@ drain_and_feed(void)
 {
 	static uint8_t piece[PIECE];
 
-	while (read(x.out, piece, sizeof piece) > 0)
+	while (read(x.way.out, piece, sizeof piece) > 0)
 		;
 	while (x.to_feed > 0) {
-		ssize_t n = write(x.in, piece, MIN(x.to_feed, sizeof piece));
+		ssize_t n = write(x.way.in, piece,
+		    MIN(x.to_feed, sizeof piece));
 
 		if (n <= 0)
 			return;

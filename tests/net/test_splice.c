@@ -20,11 +20,7 @@ static struct rig rig;
 
 static struct {
 	struct flow	 flow;
-	struct stream	*source;
-	struct stream	*sink;
-	int		 in;		/* what the source hears */
-	int		 out;		/* what the sink said */
-	int		 source_fd, sink_fd;
+	struct rig_way	 way;
 	size_t		 fed;		/* into `in` */
 	size_t		 feed_most;	/* then FIN, if `fin` */
 	size_t		 burst;		/* most at once; waits for it to go */
@@ -102,24 +98,15 @@ on_ended(struct flow *f, enum flow_end how, int err)
 static void
 set_up(void)
 {
-	int in[2], out[2];
-
 	signal(SIGPIPE, SIG_IGN);
 	for (size_t i = 0; i < sizeof pattern; i++)
 		pattern[i] = rig_byte(i);
 	rig_open(&rig, 1 << 24);
 	rig_give_pipes(&rig, 2);
-	rig_pair(in);
-	rig_pair(out);
-	rig_small_buffers(out[0]);
-	rig_small_buffers(out[1]);
 	memset(&x, 0, sizeof x);
-	x.source = stream_new(rig.streams, in[0]);
-	x.sink = stream_new(rig.streams, out[0]);
-	x.source_fd = in[0];
-	x.sink_fd = out[0];
-	x.in = in[1];
-	x.out = out[1];
+	rig_way_open(&rig, &x.way);
+	rig_small_buffers(x.way.sink_fd);
+	rig_small_buffers(x.way.out);
 	x.left = UINT64_MAX;
 	x.feed_most = MANY;
 	x.fin = true;
@@ -130,12 +117,7 @@ static void
 tear_down(void)
 {
 	flow_stop(&x.flow);
-	stream_close(&x.source);
-	stream_close(&x.sink);
-	if (x.in != -1)
-		close(x.in);
-	if (x.out != -1)
-		close(x.out);
+	rig_way_close(&x.way);
 	rig_close(&rig);
 }
 
@@ -151,8 +133,8 @@ opts(void)
 {
 	return (struct flow_opts){
 		.ops = &ops,
-		.source = x.source,
-		.sink = x.sink,
+		.source = x.way.source,
+		.sink = x.way.sink,
 		.high = HIGH, .low = LOW,
 		.use = BLOCK_BODY,
 		.carry_end = true,
@@ -179,14 +161,14 @@ feed(void)
 			return;
 		most = MIN(most, x.burst);
 	}
-	ssize_t n = x.in != -1 && most > 0 ?
-	    write(x.in, pattern + x.fed, most) : 0;
+	ssize_t n = x.way.in != -1 && most > 0 ?
+	    write(x.way.in, pattern + x.fed, most) : 0;
 
 	if (n <= 0)
 		return;
 	x.fed += (size_t)n;
 	if (x.fed == x.feed_most && x.fin)
-		shutdown(x.in, SHUT_WR);
+		shutdown(x.way.in, SHUT_WR);
 }
 
 static bool
@@ -199,7 +181,7 @@ all_through(void *arg)
 static void
 until_all_through(void)
 {
-	struct rig_sink sink = { .fd = x.out };
+	struct rig_sink sink = { .fd = x.way.out };
 
 	rig_until(&rig, all_through, &sink);
 	ck_assert(sink.ended);
@@ -223,7 +205,7 @@ is_stuck_in_a_pipe(void *arg)
 static struct rig_sink
 until_stuck_in_a_pipe(void)
 {
-	struct rig_sink sink = { .fd = x.out };
+	struct rig_sink sink = { .fd = x.way.out };
 
 	rig_until(&rig, is_stuck_in_a_pipe, &sink);
 	ck_assert_int_eq(x.flow.waits, FLOW_WAITS_SINK);
@@ -256,7 +238,7 @@ is_rest_there(void *arg)
 	(void)arg;
 	feed();
 	return x.extra == PAST ||
-	    recv(x.source_fd, x.rest, sizeof x.rest, MSG_PEEK) == PAST;
+	    recv(x.way.source_fd, x.rest, sizeof x.rest, MSG_PEEK) == PAST;
 }
 
 /* All that was fed has arrived. */
@@ -296,7 +278,7 @@ START_TEST(a_sink_that_does_not_read_holds_the_source_back)
 {
 	start();
 	struct rig_sink sink = until_stuck_in_a_pipe();
-	ck_assert_uint_le(stream_queued(x.sink), PIPE_BYTES);
+	ck_assert_uint_le(stream_queued(x.way.sink), PIPE_BYTES);
 	ck_assert_uint_eq(atomic_load(&rig.totals.awaited), 1);
 
 	uint64_t bytes = x.flow.bytes;
@@ -311,7 +293,7 @@ END_TEST
 
 START_TEST(it_stops_at_the_last_opaque_byte)
 {
-	struct rig_sink sink = { .fd = x.out };
+	struct rig_sink sink = { .fd = x.way.out };
 
 	x.left = MANY;
 	x.feed_most = MANY + PAST;
@@ -335,11 +317,11 @@ END_TEST
 
 START_TEST(whether_it_took_all_is_not_known)
 {
-	rig_write(x.in, "some");
-	while (stream_splice(x.source, x.sink, PIPE_BYTES) == 0)
+	rig_write(x.way.in, "some");
+	while (stream_splice(x.way.source, x.way.sink, PIPE_BYTES) == 0)
 		continue;
 	/* The kernel says less than asked for when the pipe is full, too. */
-	ck_assert(!stream_took_all(x.source));
+	ck_assert(!stream_took_all(x.way.source));
 }
 END_TEST
 
@@ -354,7 +336,7 @@ END_TEST
 
 START_TEST(it_goes_back_to_copying_when_little_comes)
 {
-	struct rig_sink sink = { .fd = x.out };
+	struct rig_sink sink = { .fd = x.way.out };
 
 	x.fin = false;
 	start();
@@ -408,7 +390,7 @@ END_TEST
 /* The kernel splices to no descriptor that appends. */
 START_TEST(a_sink_that_can_not_gets_copies)
 {
-	ck_assert_int_eq(fcntl(x.sink_fd, F_SETFL,
+	ck_assert_int_eq(fcntl(x.way.sink_fd, F_SETFL,
 	    O_NONBLOCK | O_APPEND), 0);
 	start();
 	until_all_through();
@@ -416,7 +398,7 @@ START_TEST(a_sink_that_can_not_gets_copies)
 	ck_assert_uint_gt(x.passed, 0);
 	ck_assert_uint_le(x.passed, PIPE_BYTES);
 	ck_assert_uint_eq(atomic_load(&rig.pipes.moved), 0);
-	ck_assert(!stream_can_splice(x.source, x.sink));
+	ck_assert(!stream_can_splice(x.way.source, x.way.sink));
 }
 END_TEST
 
@@ -445,7 +427,7 @@ START_TEST(a_kernel_that_can_not_copies)
 	start();
 	until_all_through();
 	ck_assert_uint_eq(x.passed, 0);
-	ck_assert(!stream_can_splice(x.source, x.sink));
+	ck_assert(!stream_can_splice(x.way.source, x.way.sink));
 }
 END_TEST
 
@@ -455,7 +437,7 @@ END_TEST
  */
 START_TEST(urgent_data_is_no_end_and_no_loop)
 {
-	struct rig_sink sink = { .fd = x.out };
+	struct rig_sink sink = { .fd = x.way.out };
 
 	x.fin = false;
 	start();
@@ -463,10 +445,10 @@ START_TEST(urgent_data_is_no_end_and_no_loop)
 	x.feed_most = x.fed;
 	rig_until(&rig, is_idle, &sink);
 	x.flow.large = UINT8_MAX;	/* what comes next is spliced */
-	ck_assert_int_eq(send(x.in, pattern + x.fed, 1, MSG_OOB), 1);
+	ck_assert_int_eq(send(x.way.in, pattern + x.fed, 1, MSG_OOB), 1);
 	/* It is not in the stream: the next has its place. */
-	ck_assert_int_eq(send(x.in, pattern + x.fed, PAST, 0), PAST);
-	shutdown(x.in, SHUT_WR);
+	ck_assert_int_eq(send(x.way.in, pattern + x.fed, PAST, 0), PAST);
+	shutdown(x.way.in, SHUT_WR);
 	rig_until(&rig, all_through, &sink);
 	ck_assert_uint_eq(sink.got, x.fed + PAST);
 	ck_assert_int_eq(x.how, FLOW_DRAINED);
@@ -501,8 +483,8 @@ START_TEST(a_sink_that_is_reset_loses_what_is_in_the_pipe)
 {
 	start();
 	(void)until_stuck_in_a_pipe();
-	rig_reset(x.out);
-	x.out = -1;
+	rig_reset(x.way.out);
+	x.way.out = -1;
 	rig_until_true(&rig, &x.ended);
 	ck_assert_int_eq(x.how, FLOW_SINK_FAILED);
 	ck_assert_int_eq(x.err, ECONNRESET);
@@ -517,8 +499,8 @@ START_TEST(a_reset_source_is_a_failure_after_what_it_sent)
 	struct rig_sink sink = until_stuck_in_a_pipe();
 
 	x.feed_most = x.fed;
-	rig_reset(x.in);
-	x.in = -1;
+	rig_reset(x.way.in);
+	x.way.in = -1;
 	rig_until(&rig, reads_until_ended, &sink);
 	ck_assert_int_eq(x.how, FLOW_SOURCE_FAILED);
 	ck_assert_int_eq(x.err, ECONNRESET);
@@ -529,7 +511,7 @@ END_TEST
 
 START_TEST(a_reset_is_not_taken_for_an_end)
 {
-	struct rig_sink sink = { .fd = x.out };
+	struct rig_sink sink = { .fd = x.way.out };
 
 	x.fin = false;
 	start();
@@ -537,8 +519,8 @@ START_TEST(a_reset_is_not_taken_for_an_end)
 	x.feed_most = x.fed;
 	rig_until(&rig, is_idle, &sink);
 	x.flow.large = UINT8_MAX;	/* what comes next is spliced */
-	rig_reset(x.in);
-	x.in = -1;
+	rig_reset(x.way.in);
+	x.way.in = -1;
 	rig_until_true(&rig, &x.ended);
 	ck_assert_int_eq(x.how, FLOW_SOURCE_FAILED);
 	ck_assert_int_eq(x.err, ECONNRESET);
@@ -553,8 +535,8 @@ START_TEST(a_sink_that_takes_nothing_is_late)
 	loop_arm(rig.loop, &x.flow.timer, 1);
 	rig_until_true(&rig, &x.ended);
 	ck_assert_int_eq(x.how, FLOW_SINK_LATE);
-	ck_assert_uint_gt(stream_queued(x.sink), 0);
-	stream_close(&x.sink);
+	ck_assert_uint_gt(stream_queued(x.way.sink), 0);
+	stream_close(&x.way.sink);
 	check_that_pipes_are_clean();
 }
 END_TEST
@@ -564,7 +546,7 @@ START_TEST(a_flow_may_be_stopped_with_a_full_pipe)
 	start();
 	(void)until_stuck_in_a_pipe();
 	flow_stop(&x.flow);
-	stream_reset(&x.sink);
+	stream_reset(&x.way.sink);
 	check_that_pipes_are_clean();
 	rig_turns(&rig, 5);
 	ck_assert(!x.ended);

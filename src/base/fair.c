@@ -10,6 +10,11 @@
  * a key that comes back within the round in which it was served has to wait
  * for the next, or those who ask one by one would starve those who ask for
  * much.  Another key that gets the row may so be a round late.
+ *
+ * Which row is the longest is asked by everyone who comes to a full queue, and
+ * that is when it must cost least.  So rows stand in groups, and each group's
+ * longest is kept: who changes a row looks at it, and at the whole group only
+ * if that may have changed.
  */
 #include "base/fair.h"
 
@@ -18,11 +23,18 @@
 
 #include "base/keytable.h"
 
+enum {
+	GROUP = 64,			/* rows; near the root of all */
+	GROUPS = (FAIR_ROWS + GROUP - 1) / GROUP,
+	WAITING_SHIFT = 32,		/* in a word of `longest` */
+};
+
 struct fair {
 	struct keytable		*table;		/* row r of it is r + 1 here */
 	_Atomic uint32_t	 shared;	/* wait in FAIR_SHARED */
 	_Atomic uint64_t	 round[FAIR_CLASSES];	/* being served */
 	_Atomic uint64_t	 next[FAIR_ROWS][FAIR_CLASSES];
+	_Atomic uint64_t	 longest[GROUPS];	/* [ waiting | row ] */
 };
 
 static const struct key_bounds nobody_enters = { .queue = UINT64_MAX };
@@ -52,6 +64,49 @@ fair_memory(void)
 	return sizeof(struct fair) + keytable_memory(FAIR_KEYS);
 }
 
+/* --- the longest ------------------------------------------------------- */
+
+static uint32_t
+row_of(uint64_t longest)
+{
+	return (uint32_t)longest;
+}
+
+static uint32_t
+waiting_of(uint64_t longest)
+{
+	return (uint32_t)(longest >> WAITING_SHIFT);
+}
+
+static uint64_t
+look_at_group(const struct fair *f, uint32_t group)
+{
+	uint32_t row;
+	uint64_t n = keytable_longest(f->table, group * GROUP, GROUP, &row);
+
+	return n << WAITING_SHIFT | row;
+}
+
+/*
+ * So many wait in a row of the table, where it was one more or fewer.  Whoever
+ * writes looks once more until that is what stands there: what others change
+ * meanwhile they compare to what was written, or see it being written.  So
+ * once all have finished it is right.
+ */
+static void
+note(struct fair *f, uint32_t row, uint32_t waiting)
+{
+	_Atomic uint64_t *longest = &f->longest[row / GROUP];
+	uint64_t known = atomic_load(longest);
+	uint64_t found;
+
+	if (row_of(known) != row && waiting_of(known) >= waiting)
+		return;
+	while ((found = look_at_group(f, row / GROUP)) != known)
+		if (atomic_compare_exchange_weak(longest, &known, found))
+			known = found;
+}
+
 /* --- who waits --------------------------------------------------------- */
 
 uint32_t
@@ -59,9 +114,11 @@ fair_join(struct fair *f, uint64_t key)
 {
 	uint32_t row;
 
-	if (keytable_enter(f->table, key, &nobody_enters, &row) == KEY_WAITS &&
-	    row + 1 < FAIR_ROWS)
+	if (keytable_enter(f->table, key, &nobody_enters, &row) == KEY_WAITS) {
+		ASSERT(row + 1 < FAIR_ROWS);
+		note(f, row, keytable_look(f->table, row).waiting);
 		return row + 1;
+	}
 	atomic_fetch_add_explicit(&f->shared, 1, memory_order_relaxed);
 	return FAIR_SHARED;
 }
@@ -72,7 +129,7 @@ fair_quit(struct fair *f, uint32_t row)
 	if (row == FAIR_SHARED)
 		atomic_fetch_sub_explicit(&f->shared, 1, memory_order_relaxed);
 	else
-		(void)keytable_quit(f->table, row - 1);
+		note(f, row - 1, keytable_quit(f->table, row - 1).waiting);
 }
 
 uint32_t
@@ -89,14 +146,18 @@ fair_longest(const struct fair *f, uint32_t *row)
 {
 	uint32_t shared = atomic_load_explicit(&f->shared,
 	    memory_order_relaxed);
-	uint32_t longest = keytable_longest(f->table, row);
+	uint64_t longest = 0;
 
-	if (shared > longest) {
-		*row = FAIR_SHARED;
-		return shared;
+	for (int i = 0; i < GROUPS; i++) {
+		uint64_t l = atomic_load_explicit(&f->longest[i],
+		    memory_order_relaxed);
+
+		if (waiting_of(l) > waiting_of(longest))
+			longest = l;
 	}
-	*row += 1;
-	return longest;
+	*row = shared > waiting_of(longest) ? FAIR_SHARED :
+	    row_of(longest) + 1;
+	return MAX(shared, waiting_of(longest));
 }
 
 /* --- turns ------------------------------------------------------------- */

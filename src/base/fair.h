@@ -47,7 +47,7 @@ void fair_quit(struct fair *f, uint32_t row);
 /* Waiting in the row of a key; 0 if it has none. */
 uint32_t fair_waiting(const struct fair *f, uint64_t key);
 
-/* The row in which most wait, and how many; looks at each. */
+/* The row in which most wait, and how many: known, not searched for. */
 uint32_t fair_longest(const struct fair *f, uint32_t *row);
 
 /* The round of the row's next turn in a class, which is one's own then. */

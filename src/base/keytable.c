@@ -296,22 +296,25 @@ keytable_find(const struct keytable *t, uint64_t key, uint32_t *row)
 }
 
 uint32_t
-keytable_longest(const struct keytable *t, uint32_t *row)
+keytable_longest(const struct keytable *t, uint32_t first, uint32_t count,
+    uint32_t *row)
 {
+	uint32_t end = MIN(first + count, (uint32_t)(t->count * ROWS));
+	const struct line *l = &t->lines[first / ROWS];
+	uint32_t place = first % ROWS;
 	uint32_t longest = 0;
 
-	*row = 0;
-	for (uint64_t i = 0; i < t->count; i++) {
-		const struct line *l = &t->lines[i];
+	*row = first;
+	for (uint32_t i = first; i < end; i++) {
+		uint32_t n = count_of(atomic_load(&l->rows[place])).waiting;
 
-		for (int j = 0; j < ROWS; j++) {
-			uint32_t n = count_of(atomic_load_explicit(
-			    &l->rows[j], memory_order_relaxed)).waiting;
-
-			if (n <= longest)
-				continue;
+		if (n > longest) {
 			longest = n;
-			*row = row_number(t, l, j);
+			*row = i;
+		}
+		if (++place == ROWS) {
+			place = 0;
+			l++;
 		}
 	}
 	return longest;

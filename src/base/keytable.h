@@ -75,8 +75,12 @@ struct key_count keytable_look(const struct keytable *t, uint32_t row);
 bool keytable_find(const struct keytable *t, uint64_t key, uint32_t *row)
     MUST_USE;
 
-/* The row with most waiting, and how many; looks at each. */
-uint32_t keytable_longest(const struct keytable *t, uint32_t *row);
+/*
+ * Of `count` rows from `first` on, that with most waiting, and how many.  Rows
+ * that the table doesn't have count as free.
+ */
+uint32_t keytable_longest(const struct keytable *t, uint32_t first,
+    uint32_t count, uint32_t *row);
 
 /* Rows that aren't free; looks at each. */
 uint64_t keytable_used(const struct keytable *t);

@@ -202,6 +202,79 @@ plain_gates(void)
 	gate_free(&g);
 }
 
+/* --- a full queue with turns by key ------------------------------------ */
+
+enum { CROWD = 10000, CROWD_KEYS = 2000 };
+
+static struct gate_waiter crowd[CROWD];
+
+/* One key has most of the places, many others have one. */
+static struct gate *
+crowded_gate(void)
+{
+	struct gate_spec spec = { .limit = 1, .queue = CROWD,
+	    .queue_timeout = NSEC_PER_SEC, .by_key = true };
+	struct gate *g = gate_new(&spec, 2, on_wake, NULL);
+	enum failure why;
+
+	micro_use(gate_try(g));
+	for (uint64_t i = 0; i < CROWD; i++) {
+		gate_waiter_init(&crowd[i], on_turn);
+		crowd[i].key = key_of(i < CROWD_KEYS ? i : 0);
+		micro_use(gate_take(g, 0, &crowd[i], 1 + i, &why));
+	}
+	return g;
+}
+
+/* One of many keys takes the place of the longest's newest, and goes again. */
+static void
+displace(void *arg, uint64_t n)
+{
+	struct gate *g = arg;
+	struct gate_waiter w, back;
+	enum failure why;
+
+	gate_waiter_init(&w, on_turn);
+	gate_waiter_init(&back, on_turn);
+	back.key = key_of(0);
+	while (n-- > 0) {
+		w.key = key_of(CROWD_KEYS + n);
+		micro_use(gate_take(g, 0, &w, 2 * CROWD, &why));
+		letter->fn(letter);
+		gate_leave(g, 0, &w, 2 * CROWD);
+		micro_use(gate_take(g, 0, &back, 2 * CROWD, &why));
+	}
+	gate_leave(g, 0, &back, 2 * CROWD);
+}
+
+/* The longest key has no place more, and asks all the same. */
+static void
+be_turned_away_by_key(void *arg, uint64_t n)
+{
+	struct gate_waiter w;
+	enum failure why;
+
+	gate_waiter_init(&w, on_turn);
+	w.key = key_of(0);
+	while (n-- > 0)
+		micro_use(gate_take(arg, 0, &w, 2 * CROWD, &why));
+}
+
+static void
+gates_with_turns(void)
+{
+	struct gate *g = crowded_gate();
+
+	micro_row("gate, turns by key: turned away from a full queue",
+	    micro_time(be_turned_away_by_key, g, TAKINGS / 10), 500);
+	micro_row("gate, turns by key: another's place taken",
+	    micro_time(displace, g, TAKINGS / 10), 2000);
+	for (int i = 0; i < CROWD; i++)
+		gate_leave(g, 0, &crowd[i], 1);
+	gate_release(g, 0, 1);
+	gate_free(&g);
+}
+
 /* --- gates by key ------------------------------------------------------ */
 
 struct keygate_case {
@@ -256,6 +329,7 @@ micro_limits(void)
 	by_key(8 * 1024 * KIB, 25);
 	by_key(64 * 1024 * KIB, 0);
 	plain_gates();
+	gates_with_turns();
 	gates_by_key(65536);
 	gates_by_key(1 << 20);
 }

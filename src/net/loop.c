@@ -48,6 +48,8 @@ struct loop {
 	nsec_t			 late;		/* this turn, for its timers */
 	nsec_t			 planned;	/* poll's end, at the latest */
 	nsec_t			 worst;		/* lag in this second */
+	nsec_t			 max_lag;	/* more is late */
+	nsec_t			 late_until;	/* for the last that was more */
 	nsec_t			 timer_due;	/* what `timer` waits for */
 	nsec_t			 wall_offset;	/* time of day - now */
 	nsec_t			 wall_due;	/* when to look again */
@@ -107,7 +109,7 @@ loop_new(void)
 
 	loop->ev = ev;
 	loop->now = loop->polled = loop->slept = read_clock(CLOCK_MONOTONIC);
-	loop->planned = NSEC_NEVER;
+	loop->planned = loop->max_lag = NSEC_NEVER;
 	loop->wheels = wheels_new(loop->now);
 	loop->timer_due = NSEC_NEVER;
 	loop->scratch = xcalloc(1, LOOP_BULK + LOOP_SCRATCH);
@@ -221,6 +223,18 @@ bool
 loop_is_calm(const struct loop *loop)
 {
 	return loop->ready_last <= LOOP_CALM;
+}
+
+void
+loop_set_max_lag(struct loop *loop, nsec_t most)
+{
+	loop->max_lag = most;
+}
+
+bool
+loop_is_late(const struct loop *loop)
+{
+	return loop->now < loop->late_until || loop->late > loop->max_lag;
 }
 
 struct blocks *
@@ -520,6 +534,8 @@ before_poll(struct ev_loop *ev)
 	hist_add(&stats->lag, lag);
 	if (lag > stat_read(&stats->lag_recent))
 		stat_set(&stats->lag_recent, lag);
+	if (lag > loop->max_lag)
+		loop->late_until = loop->slept + LOOP_LATE;
 	stat_add(&stats->busy, busy);
 	loop->ready_last = stat_read(&stats->ready) - loop->ready_then;
 	loop->ready_then += loop->ready_last;

@@ -144,6 +144,15 @@ enum { LOOP_CALM = 4, LOOP_BUSY = 16 };
 bool loop_is_busy(const struct loop *loop);
 bool loop_is_calm(const struct loop *loop);
 
+/*
+ * Late is a loop of which a turn that ended within the last LOOP_LATE lagged
+ * more than `most`, or whose present turn begins so late.  It need not run to
+ * be late no more.  With NSEC_NEVER, as at first, it never is.
+ */
+#define LOOP_LATE	(100 * NSEC_PER_MSEC)
+void loop_set_max_lag(struct loop *loop, nsec_t most);
+bool loop_is_late(const struct loop *loop);
+
 /* --- descriptors --- */
 
 /* Ready to be started; `fd` stays the caller's. */

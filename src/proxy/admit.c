@@ -105,6 +105,9 @@ admit_enter(struct exchange *x)
 {
 	nsec_t wait = 0;
 
+	/* Before it has cost anything, and with nothing to be given back. */
+	if (UNLIKELY(loop_is_late(x->worker->loop)))
+		return exchange_failed(x, FAIL_OVERLOAD);
 	set_up_passes(x);
 	if (!take_tokens(x, &wait)) {
 		x->retry_after = retry_after(x, wait);

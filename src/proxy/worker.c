@@ -49,6 +49,7 @@ static void
 init_members(struct worker *w, const struct worker_opts *opts)
 {
 	struct shared *shared = opts->shared;
+	const struct conf_penstock *penstock = &opts->setup->config->penstock;
 
 	w->id = opts->id;
 	w->shared = shared;
@@ -68,6 +69,8 @@ init_members(struct worker *w, const struct worker_opts *opts)
 	    shared->max_sessions);
 	blocks_init(&w->blocks, &shared->budget);
 	loop_set_blocks(w->loop, &w->blocks);
+	if (penstock->max_loop_lag != 0)
+		loop_set_max_lag(w->loop, penstock->max_loop_lag);
 	w->streams = stream_pool_new(w->loop, shared->max_sessions,
 	    &w->client_totals);
 	w->upstream_streams = stream_pool_new(w->loop, shared->descriptors,

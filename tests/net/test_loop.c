@@ -452,6 +452,41 @@ START_TEST(the_figures_of_a_turn_add_up)
 }
 END_TEST
 
+/* Longer than the lag that the test allows. */
+static void
+on_slow_call(struct mail *m)
+{
+	(void)m;
+	nanosleep(&(struct timespec){ .tv_nsec = 2 * NSEC_PER_MSEC }, NULL);
+}
+
+/* Was the loop late in the turn after a slow one? */
+static bool
+is_late_after_slow_turn(void)
+{
+	struct mail m;
+
+	mail_init(&m, on_slow_call);
+	loop_later(rig.loop, &m);
+	rig_turns(&rig, 1);
+	return loop_is_late(rig.loop);
+}
+
+START_TEST(a_loop_is_late_after_a_slow_turn_and_for_a_while)
+{
+	ck_assert(!is_late_after_slow_turn());
+	loop_set_max_lag(rig.loop, NSEC_PER_MSEC);
+	/* Should this thread itself be held up, the while may be over. */
+	while (!is_late_after_slow_turn())
+		;
+	/* Without a turn, and without one that is slow. */
+	nsec_t since = loop_now(rig.loop);
+	while (loop_is_late(rig.loop))
+		loop_now_update(rig.loop);
+	ck_assert_uint_le(loop_now(rig.loop) - since, NSEC_PER_SEC * 60);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -480,5 +515,6 @@ main(void)
 	tcase_add_test(t,
 	    a_loop_is_stopped_by_another_thread_even_before_it_runs);
 	tcase_add_test(t, the_figures_of_a_turn_add_up);
+	tcase_add_test(t, a_loop_is_late_after_a_slow_turn_and_for_a_while);
 	return run_suite(s);
 }

@@ -5,6 +5,12 @@
  * A block counts with its whole size, header included, from its taking to its
  * giving back.  The budget is compared and swapped, not added to and then
  * corrected: a large block that is refused must not make others fail.
+ *
+ * Slabs keep what is given back, each for its own size and worker, so that all
+ * of them together could keep ten times what was ever in use at once.  So a
+ * worker whose blocks are idle beyond its share gives pieces back to the
+ * system, and none takes more from there than HELD budgets in all.  Both are
+ * looked at when a piece is needed, and when a block comes back.
  */
 #include "base/block.h"
 
@@ -15,6 +21,12 @@
 static const size_t block_sizes[] = BLOCK_SIZES;
 
 static_assert(ARRAY_LEN(block_sizes) == BLOCK_CLASSES, "one size a class");
+enum {
+	HELD = 2,			/* budgets that may be held */
+	IDLE_SHARE = 2,			/* of a budget may be idle: 1/2 */
+	WORTH_SHARE = 32,		/* to be idle anew, before a trim */
+};
+
 static_assert(BLOCK_USES == 3, "block_share() knows three");
 
 /* What may be in use, of a budget of `limit`, after taking for `use`. */
@@ -36,6 +48,8 @@ block_budget_init(struct block_budget *b, uint64_t limit)
 {
 	atomic_init(&b->used, 0);
 	atomic_init(&b->limit, limit);
+	atomic_init(&b->held, 0);
+	atomic_init(&b->sharers, 0);
 }
 
 void
@@ -43,8 +57,10 @@ blocks_init(struct blocks *b, struct block_budget *budget)
 {
 	/* The budget bounds the slabs. */
 	for (size_t i = 0; i < BLOCK_CLASSES; i++)
-		slab_init(&b->slabs[i], block_sizes[i], SIZE_MAX);
+		slab_init_mapped(&b->slabs[i], block_sizes[i], SIZE_MAX);
 	b->budget = budget;
+	b->held = b->most_idle = b->stuck = b->rest = 0;
+	atomic_fetch_add(&budget->sharers, 1);
 	atomic_init(&b->used, 0);
 	atomic_init(&b->refused, 0);
 }
@@ -54,6 +70,22 @@ blocks_fini(struct blocks *b)
 {
 	for (size_t i = 0; i < BLOCK_CLASSES; i++)
 		slab_fini(&b->slabs[i]);
+	atomic_fetch_sub(&b->budget->held, b->held);
+	atomic_fetch_sub(&b->budget->sharers, 1);
+}
+
+uint64_t
+block_memory(uint64_t limit, unsigned sharers)
+{
+	uint64_t first = 0;
+
+	for (size_t i = 0; i < BLOCK_CLASSES; i++) {
+		struct slab s;
+
+		slab_init_mapped(&s, block_sizes[i], SIZE_MAX);
+		first += slab_next_piece(&s);
+	}
+	return HELD * limit + sharers * first;
 }
 
 /* --- taking and giving back --- */
@@ -80,6 +112,101 @@ budget_give(struct block_budget *b, uint64_t bytes)
 	atomic_fetch_sub_explicit(&b->used, bytes, memory_order_relaxed);
 }
 
+/* --- what is held ------------------------------------------------------ */
+
+static uint64_t
+limit_of(const struct blocks *b)
+{
+	return atomic_load_explicit(&b->budget->limit, memory_order_relaxed);
+}
+
+static uint64_t
+idle(const struct blocks *b)
+{
+	uint64_t used = stat_read(&b->used);
+
+	return b->held > used ? b->held - used : 0;
+}
+
+/* As much may be idle or stuck as there is budget, whatever it is for. */
+static bool
+hold(struct blocks *b, uint64_t bytes, enum block_use use)
+{
+	uint64_t limit = limit_of(b);
+	uint64_t share = block_share(limit, use) + (HELD - 1) * limit;
+	uint64_t held = atomic_load_explicit(&b->budget->held,
+	    memory_order_relaxed);
+
+	do {
+		if (bytes > share || held > share - bytes)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(&b->budget->held,
+	    &held, held + bytes, memory_order_relaxed, memory_order_relaxed));
+	b->held += bytes;
+	return true;
+}
+
+static void
+let_go(struct blocks *b, uint64_t bytes)
+{
+	b->held -= bytes;
+	atomic_fetch_sub_explicit(&b->budget->held, bytes,
+	    memory_order_relaxed);
+}
+
+/* Give pieces back until no more than `most` is idle, or what is is stuck. */
+static void
+trim(struct blocks *b, uint64_t most)
+{
+	uint64_t in_use = 0;
+
+	for (size_t i = BLOCK_CLASSES; i-- > 0; in_use += b->slabs[i].in_use)
+		if (idle(b) > most)
+			let_go(b, slab_trim(&b->slabs[i], idle(b) - most));
+	b->stuck = idle(b);
+	b->rest = idle(b) > most ? in_use / 2 : 0;
+}
+
+/*
+ * More is idle than should be.  If it was just now, then in pieces of which a
+ * little is in use: it isn't worth another look before half of that is back.
+ */
+static APART void
+trim_idle(struct blocks *b)
+{
+	if (b->rest > 0)
+		b->rest--;
+	else
+		trim(b, b->most_idle / 2);
+}
+
+/* The slab has nothing at hand: take from another piece, if there may be. */
+static APART struct block *
+take_new(struct blocks *b, struct slab *s, enum block_use use)
+{
+	size_t piece = s->pieces == NULL ? 0 : slab_next_piece(s);
+	struct block *block;
+
+	b->stuck = MIN(b->stuck, idle(b));
+	if (piece != 0 && !hold(b, piece, use)) {
+		if (idle(b) < b->stuck + limit_of(b) / WORTH_SHARE)
+			return NULL;
+		trim(b, 0);
+		if (!hold(b, piece, use))
+			return NULL;
+	}
+	/* The first: all who share are there by now. */
+	if (b->most_idle == 0)
+		b->most_idle = limit_of(b) / IDLE_SHARE /
+		    atomic_load(&b->budget->sharers);
+	block = slab_take(s);
+	if (block == NULL)
+		let_go(b, piece);
+	return block;
+}
+
+/* --- blocks ------------------------------------------------------------ */
+
 static uint32_t
 class_for(size_t want)
 {
@@ -100,7 +227,9 @@ block_take(struct blocks *b, size_t want, enum block_use use)
 	if (!budget_take(b->budget, bytes, use))
 		goto refuse;
 
-	struct block *block = slab_take(&b->slabs[class]);
+	struct slab *s = &b->slabs[class];
+	struct block *block = LIKELY(slab_has(s)) ? slab_take(s) :
+	    take_new(b, s, use);
 	if (block == NULL)
 		goto give_budget;
 	*block = (struct block){
@@ -131,6 +260,8 @@ block_give(struct blocks *b, struct block **block)
 	*block = NULL;
 	stat_add(&b->used, -(uint64_t)bytes);
 	budget_give(b->budget, bytes);
+	if (UNLIKELY(b->held > stat_read(&b->used) + b->most_idle))
+		trim_idle(b);
 }
 
 bool

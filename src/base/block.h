@@ -13,6 +13,10 @@
  *
  * So new requests can't use up what the running ones need to end.
  *
+ * Blocks that nobody uses are kept, to be used again, but only so many.  What
+ * is kept and what is in use is twice the budget at most, and besides that the
+ * first piece of each size of each worker: block_memory().
+ *
  * Owner:    whoever took a block gives it back to the same struct blocks.
  * Threads:  a struct blocks is one worker's; the budget is everybody's.
  * Errors:   block_take() returns NULL and counts it.
@@ -30,6 +34,8 @@ enum block_use { BLOCK_HEAD, BLOCK_BODY, BLOCK_PERMIT, BLOCK_USES };
 struct block_budget {
 	_Atomic uint64_t	used;		/* bytes, of all workers */
 	_Atomic uint64_t	limit;
+	_Atomic uint64_t	held;		/* in pieces, but the first */
+	_Atomic unsigned	sharers;	/* structs blocks */
 };
 
 struct block {
@@ -51,11 +57,18 @@ enum { BLOCK_CLASSES = 5 };
 struct blocks {
 	struct slab		 slabs[BLOCK_CLASSES];
 	struct block_budget	*budget;
+	uint64_t		 held;		/* its part of the budget's */
+	uint64_t		 most_idle;	/* of it */
+	uint64_t		 stuck;		/* idle after it was trimmed */
+	uint64_t		 rest;		/* gives until it is again */
 	counter_t		 used;		/* this worker's, for metrics */
 	counter_t		 refused;
 };
 
 void block_budget_init(struct block_budget *b, uint64_t limit);
+
+/* Most bytes that blocks take from the system, with so many structs blocks. */
+uint64_t block_memory(uint64_t limit, unsigned sharers);
 
 void blocks_init(struct blocks *b, struct block_budget *budget);
 void blocks_fini(struct blocks *b);

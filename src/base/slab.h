@@ -8,6 +8,8 @@
  * where the cache still is.  Memory that was never handed out is not touched,
  * and so not there: a slab costs as many objects as were ever in use.
  *
+ * Those of a mapped slab can be had back: slab_trim().
+ *
  * Owner:    the caller, who embeds the struct; slab_fini() frees the pieces
  *           and asserts that every object came back.
  * Threads:  one.
@@ -35,6 +37,7 @@ struct slab {
 	size_t			 in_use;
 	size_t			 peak;		/* most in use ever */
 	uint64_t		 refused;
+	bool			 mapped;
 };
 
 enum { SLAB_ALIGN = 8 };
@@ -49,7 +52,27 @@ void slab_init(struct slab *s, size_t size, size_t max);
 	slab_init((s), sizeof(type), (max));				\
 } while (0)
 
+/* The same, but each piece is the kernel's own, so that it can go back. */
+void slab_init_mapped(struct slab *s, size_t size, size_t max);
+
 void slab_fini(struct slab *s);
+
+/* Is there an object at hand, so that slab_take() needs no further piece? */
+static inline bool
+slab_has(const struct slab *s)
+{
+	return s->free != NULL || s->fresh_count != 0;
+}
+
+/* Bytes of the piece that it will need otherwise. */
+size_t slab_next_piece(const struct slab *s);
+
+/*
+ * Of a mapped slab: give back pieces none of whose objects is in use, but for
+ * the oldest, until `enough` bytes are back or there is none.  The bytes.
+ * Looks at every free object.
+ */
+size_t slab_trim(struct slab *s, size_t enough);
 
 /* An object whose bytes are undefined, or NULL. */
 void *slab_take(struct slab *s) MUST_USE;

@@ -208,6 +208,122 @@ START_TEST(keeping_without_memory_changes_nothing)
 }
 END_TEST
 
+/* --- what is held --- */
+
+enum { WORKERS = 2 };
+
+#define LARGE	(UINT64_C(16) * 1024 * 1024)
+
+static struct blocks workers[WORKERS];
+
+static void
+a_large_budget_of_two_workers(void)
+{
+	block_budget_init(&budget, LARGE);
+	for (int i = 0; i < WORKERS; i++)
+		blocks_init(&workers[i], &budget);
+}
+
+static void
+no_workers(void)
+{
+	for (int i = 0; i < WORKERS; i++)
+		blocks_fini(&workers[i]);
+	ck_assert_uint_eq(budget.held, 0);
+}
+
+static uint64_t
+mapped(void)
+{
+	uint64_t bytes = 0;
+
+	for (int i = 0; i < WORKERS; i++)
+		for (int j = 0; j < BLOCK_CLASSES; j++) {
+			const struct slab *s = &workers[i].slabs[j];
+			size_t each = (64 * 1024 - 32) / s->size;
+
+			each = MAX(each, 1);
+			bytes += s->total / each * slab_next_piece(s);
+		}
+	return bytes;
+}
+
+/* Take all there is in blocks for `want` bytes; the number. */
+static size_t
+take_most(struct blocks *b, size_t want, struct block **first)
+{
+	struct block *block;
+	size_t n = 0;
+
+	while ((block = block_take(b, want, BLOCK_PERMIT)) != NULL) {
+		block->next = *first;
+		*first = block;
+		n++;
+		if (mapped() > block_memory(LARGE, WORKERS))
+			ck_abort_msg("too much is held");
+	}
+	return n;
+}
+
+/* Give back all but each nth. */
+static struct block *
+give_most(struct blocks *b, struct block *first, unsigned nth)
+{
+	struct block *kept = NULL;
+
+	for (unsigned i = 0; first != NULL; i++) {
+		struct block *block = first;
+
+		first = first->next;
+		if (nth != 0 && i % nth == 0) {
+			block->next = kept;
+			kept = block;
+			continue;
+		}
+		block_give(b, &block);
+	}
+	return kept;
+}
+
+static const size_t wants[] = { 900, 4000, 16000, 66000, 140000 };
+static const size_t block_bytes[] = BLOCK_SIZES;
+
+START_TEST(all_of_the_budget_is_to_be_had_in_any_size_after_any_other)
+{
+	for (size_t i = 0; i < 4 * ARRAY_LEN(wants); i++) {
+		struct blocks *b = &workers[i % 3 % WORKERS];
+		size_t class = i * 3 % ARRAY_LEN(wants);
+		struct block *all = NULL;
+
+		ck_assert_uint_eq(take_most(b, wants[class], &all),
+		    LARGE / block_bytes[class]);
+		give_most(b, all, 0);
+		ck_assert_uint_le(b->held, LARGE / 2 / WORKERS);
+	}
+}
+END_TEST
+
+/* The worst: of each piece one block stays in use. */
+START_TEST(what_is_held_has_a_bound_though_pieces_are_stuck)
+{
+	struct block *stuck[ARRAY_LEN(wants)] = { NULL };
+	struct blocks *b = &workers[0];
+	struct block *all = NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(wants); i++) {
+		(void)take_most(b, wants[i], &stuck[i]);
+		stuck[i] = give_most(b, stuck[i], 63);
+	}
+	ck_assert_uint_gt(b->refused, 0);
+	for (size_t i = 0; i < ARRAY_LEN(wants); i++)
+		give_most(b, stuck[i], 0);
+	/* It comes all back. */
+	ck_assert_uint_eq(take_most(&workers[1], wants[2], &all),
+	    LARGE / block_bytes[2]);
+	give_most(&workers[1], all, 0);
+}
+END_TEST
+
 /* --- two workers, one budget --- */
 
 static atomic_bool exceeded;
@@ -272,6 +388,14 @@ main(void)
 	tcase_add_test(t, keeping_reuses_the_room_of_what_was_used_up);
 	tcase_add_test(t, keeping_without_memory_changes_nothing);
 	tcase_add_test(t, workers_together_keep_within_the_budget);
+	suite_add_tcase(s, t);
+	t = tcase_create("held");
+	tcase_set_timeout(t, 240);
+	tcase_add_checked_fixture(t, a_large_budget_of_two_workers,
+	    no_workers);
+	tcase_add_test(t,
+	    all_of_the_budget_is_to_be_had_in_any_size_after_any_other);
+	tcase_add_test(t, what_is_held_has_a_bound_though_pieces_are_stuck);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

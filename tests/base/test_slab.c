@@ -141,6 +141,86 @@ START_TEST(objects_are_aligned_and_do_not_overlap)
 }
 END_TEST
 
+/* --- what goes back ---------------------------------------------------- */
+
+static size_t
+piece_of(size_t size)
+{
+	struct slab s;
+
+	slab_init_mapped(&s, size, SIZE_MAX);
+	return slab_next_piece(&s);
+}
+
+static const size_t mapped_sizes[] = { 16, 1024, 16384, 66560, 147456 };
+
+START_TEST(pieces_go_back_but_for_the_oldest_and_those_in_use)
+{
+	enum { PIECES = 10 };
+	const size_t size = mapped_sizes[_i], piece = piece_of(size);
+	struct slab s;
+	void *object[PIECES * 4096];
+	size_t n = 0, each;
+
+	slab_init_mapped(&s, size, SIZE_MAX);
+	object[n++] = slab_take(&s);
+	each = s.total;
+	while (s.total < PIECES * each || slab_has(&s))
+		object[n++] = slab_take(&s);
+	/* All but the third piece's first. */
+	for (size_t i = 0; i < n; i++)
+		if (i != 2 * each)
+			slab_give(&s, object[i]);
+	ck_assert_uint_eq(slab_trim(&s, piece + 1), 2 * piece);
+	ck_assert_uint_eq(s.total, (PIECES - 2) * each);
+	ck_assert_uint_eq(slab_trim(&s, SIZE_MAX), (PIECES - 4) * piece);
+	ck_assert_uint_eq(slab_trim(&s, SIZE_MAX), 0);
+	ck_assert_uint_eq(s.total, 2 * each);
+	/* And those that stayed are all to be had. */
+	for (size_t i = 0; i < 2 * each - 1; i++)
+		memset(object[i] = slab_take(&s), 1, size);
+	ck_assert_uint_eq(s.total, 2 * each);
+	ck_assert(!slab_has(&s));
+	for (size_t i = 0; i < 2 * each - 1; i++)
+		slab_give(&s, object[i]);
+	slab_give(&s, object[2 * each]);
+	slab_fini(&s);
+}
+END_TEST
+
+/* Trimmed at any time, nothing that is in use is touched. */
+START_TEST(objects_in_use_stay_whatever_is_trimmed)
+{
+	const size_t size = mapped_sizes[_i];
+	struct slab s;
+	unsigned char *object[200] = { NULL };
+	uint64_t rng = 1;
+	size_t back = 0;
+
+	slab_init_mapped(&s, size, SIZE_MAX);
+	for (int n = 0; n < 5000; n++) {
+		size_t i = rng_below(&rng, ARRAY_LEN(object));
+
+		if (rng_below(&rng, 50) == 0)
+			back += slab_trim(&s, rng_below(&rng, 1000000));
+		if (object[i] == NULL) {
+			object[i] = slab_take(&s);
+			object[i][0] = object[i][size - 1] = (unsigned char)i;
+			continue;
+		}
+		if (object[i][0] != i || object[i][size - 1] != i)
+			ck_abort_msg("object %zu", i);
+		slab_give(&s, object[i]);
+		object[i] = NULL;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(object); i++)
+		if (object[i] != NULL)
+			slab_give(&s, object[i]);
+	ck_assert(back > 0 || size <= 1024);
+	slab_fini(&s);
+}
+END_TEST
+
 START_TEST(an_end_with_objects_out_is_a_broken_invariant)
 {
 	struct slab s;
@@ -177,6 +257,11 @@ main(void)
 	tcase_add_test(t, after_the_first_rush_nothing_is_allocated);
 	tcase_add_loop_test(t, objects_are_aligned_and_do_not_overlap, 0,
 	    (int)ARRAY_LEN(sizes));
+	tcase_add_loop_test(t,
+	    pieces_go_back_but_for_the_oldest_and_those_in_use, 0,
+	    (int)ARRAY_LEN(mapped_sizes));
+	tcase_add_loop_test(t, objects_in_use_stay_whatever_is_trimmed, 0,
+	    (int)ARRAY_LEN(mapped_sizes));
 	tcase_add_test_raise_signal(t,
 	    an_end_with_objects_out_is_a_broken_invariant, SIGABRT);
 	tcase_add_test_raise_signal(t, giving_twice_is_a_broken_invariant,

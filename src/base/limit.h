@@ -109,8 +109,8 @@ uint32_t limit_rank(const struct limit *limit);
 /* Its numbers now; they stay valid, though not current, as long as it. */
 const struct limit_spec *limit_spec(const struct limit *limit);
 
-/* Bytes that the tables of such a limit take, with one worker. */
-size_t limit_memory(const struct limit_spec *spec);
+/* Bytes that the tables of such a limit take, with so many workers. */
+size_t limit_memory(const struct limit_spec *spec, unsigned workers);
 
 /*
  * Keys: hashes with a secret seed, so that nobody outside can choose two that

@@ -299,15 +299,15 @@ limit_spec(const struct limit *limit)
 }
 
 size_t
-limit_memory(const struct limit_spec *spec)
+limit_memory(const struct limit_spec *spec, unsigned workers)
 {
 	uint64_t rows = rows_for(spec);
 	size_t n = 0;
 
 	if (!limit_is_keyed(spec))
-		return spec->gate.by_key ? gate_fair_memory(1) : 0;
+		return spec->gate.by_key ? gate_fair_memory(workers) : 0;
 	if (spec->gate.limit != 0)
-		n += keygate_memory(rows, 1);
+		n += keygate_memory(rows, workers);
 	if (spec->rate != 0)
 		n += keybuckets_memory(rows);
 	if (spec->connections != 0)

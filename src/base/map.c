@@ -10,14 +10,27 @@
 
 enum { FIRST_BUCKETS = 16 };
 
+static size_t
+size_for(size_t buckets)
+{
+	size_t n = buckets > 0 ? 1 : FIRST_BUCKETS;
+
+	while (n < buckets)
+		n *= 2;
+	return n;
+}
+
+size_t
+map_memory(size_t buckets)
+{
+	return size_for(buckets) * sizeof(struct map_node *);
+}
+
 void
 map_init(struct map *m, const uint8_t seed[MAP_SEED], size_t buckets)
 {
-	size_t n = FIRST_BUCKETS;
+	size_t n = size_for(buckets);
 
-	if (buckets > 0)
-		for (n = 1; n < buckets;)
-			n *= 2;
 	m->buckets = xcalloc(n, sizeof(struct map_node *));
 	m->mask = n - 1;
 	m->count = 0;

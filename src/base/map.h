@@ -41,6 +41,8 @@ struct map {
  * a small map that grows.
  */
 void map_init(struct map *m, const uint8_t seed[MAP_SEED], size_t buckets);
+/* Bytes that a map takes that was made for so many. */
+size_t map_memory(size_t buckets);
 void map_fini(struct map *m);
 
 static inline size_t

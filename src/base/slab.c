@@ -233,6 +233,19 @@ slab_next_piece(const struct slab *s)
 	return piece_size(s, objects_of_next(s));
 }
 
+uint64_t
+slab_memory(size_t size, uint64_t objects)
+{
+	struct slab s;
+	uint64_t each;
+
+	slab_init(&s, size, SIZE_MAX);
+	each = objects_of_next(&s);
+	/* Whole pieces; what malloc() adds fits into what they leave over. */
+	return (objects + each - 1) / each * MAX(piece_size(&s, each),
+	    (uint64_t)SLAB_PIECE);
+}
+
 /* --- giving pieces back ------------------------------------------------ */
 
 static struct slab_piece *

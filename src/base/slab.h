@@ -57,6 +57,9 @@ void slab_init_mapped(struct slab *s, size_t size, size_t max);
 
 void slab_fini(struct slab *s);
 
+/* Most bytes that a slab takes for so many objects of a size. */
+uint64_t slab_memory(size_t size, uint64_t objects);
+
 /* Is there an object at hand, so that slab_take() needs no further piece? */
 static inline bool
 slab_has(const struct slab *s)

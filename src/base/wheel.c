@@ -73,6 +73,12 @@ wheels_new(nsec_t now)
 	return w;
 }
 
+size_t
+wheels_memory(void)
+{
+	return sizeof(struct wheels);
+}
+
 void
 wheels_free(struct wheels **w)
 {

@@ -53,6 +53,8 @@ enum {
 
 struct wheels;
 
+/* Bytes that they take. */
+size_t wheels_memory(void);
 struct wheels *wheels_new(nsec_t now);
 void wheels_free(struct wheels **w);
 

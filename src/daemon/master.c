@@ -25,6 +25,7 @@
 #include "net/handover.h"
 #include "net/loop.h"
 #include "net/resolver.h"
+#include "proxy/memory.h"
 #include "proxy/setup.h"
 #include "proxy/shared.h"
 
@@ -71,6 +72,13 @@ worker_count(const struct config *c)
 	if (c->penstock.workers != 0)
 		return (unsigned)c->penstock.workers;
 	return (unsigned)MIN(MAX(cpus, 1), 64);
+}
+
+static uint64_t
+session_count(const struct config *c, uint64_t descriptors)
+{
+	return c->penstock.max_connections != 0 ?
+	    c->penstock.max_connections : descriptors * 6 / 10;
 }
 
 static double
@@ -136,8 +144,7 @@ init_shared(struct master *m)
 
 	s->workers = worker_count(c);
 	s->descriptors = privs_raise_descriptors();
-	s->max_sessions = c->penstock.max_connections != 0 ?
-	    c->penstock.max_connections : s->descriptors * 6 / 10;
+	s->max_sessions = session_count(c, s->descriptors);
 	if (s->max_sessions > s->descriptors)
 		log_say(s->log, SAY_WARNING, "max_connections = %" PRIu64
 		    " needs more than the %" PRIu64 " descriptors there are",
@@ -414,19 +421,62 @@ stop(struct master *m)
 
 /* --- saying so --------------------------------------------------------- */
 
+static uint64_t
+worst_case(const struct config *c, struct memory_row rows[MEMORY_ROWS])
+{
+	uint64_t descriptors = privs_raise_descriptors();
+	unsigned workers = worker_count(c);
+	bool logs = strcmp(c->log.access, "off") != 0;
+
+	return memory_worst(&(struct memory_opts){
+		.config = c,
+		.workers = workers,
+		.sessions = session_count(c, descriptors),
+		.descriptors = descriptors,
+		.admin = block_memory(ADMIN_MEMORY, 1),
+		.logs = logs ? (uint64_t)LOG_RING * workers : 0,
+	}, rows);
+}
+
+static uint64_t
+mib(uint64_t bytes)
+{
+	return (bytes + 1024 * 1024 - 1) / (1024 * 1024);
+}
+
 /* Tables of keyed limits and of turns are made once and never grow. */
 static void
 say_memory(const struct master *m)
 {
+	struct memory_row rows[MEMORY_ROWS];
+
+	log_say(m->shared.log, SAY_INFO, "memory: %" PRIu64 " MiB in the "
+	    "worst case; -t tells for what",
+	    mib(worst_case(m->config, rows)));
 	for (size_t i = 0; i < m->config->limit_count; i++) {
 		const struct limit *l = m->setup->limits[i];
 
-		size_t bytes = limit_memory(limit_spec(l));
+		size_t bytes = limit_memory(limit_spec(l),
+		    m->shared.workers + 1);
 
 		if (bytes != 0)
 			log_say(m->shared.log, SAY_INFO, "limit %s: %zu KiB "
 			    "of tables", limit_spec(l)->name, bytes / 1024);
 	}
+}
+
+static void
+print_memory(FILE *out, const struct config *c)
+{
+	struct memory_row rows[MEMORY_ROWS];
+	uint64_t sum = worst_case(c, rows);
+
+	fprintf(out, "memory in the worst case, but for the kernel's and the "
+	    "configuration itself:\n");
+	for (size_t i = 0; i < MEMORY_ROWS; i++)
+		fprintf(out, "%8" PRIu64 " MiB  %-24s %s\n",
+		    mib(rows[i].bytes), rows[i].what, rows[i].bound);
+	fprintf(out, "%8" PRIu64 " MiB  in all\n", mib(sum));
 }
 
 static void
@@ -492,5 +542,6 @@ master_test(const struct master_opts *opts, FILE *out)
 	sockets_free(&s);
 	fprintf(out, "penstock: %s: fine\n",
 	    opts->file != NULL ? opts->file : "built-in configuration");
+	print_memory(out, opts->config);
 	return EXIT_SUCCESS;
 }

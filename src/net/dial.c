@@ -53,6 +53,13 @@ dial_pool_new(struct loop *loop, struct stream_pool *streams, size_t max)
 	return p;
 }
 
+uint64_t
+dial_pool_memory(uint64_t max)
+{
+	return sizeof(struct dial_pool) +
+	    slab_memory(sizeof(struct dial), max);
+}
+
 void
 dial_pool_free(struct dial_pool **p)
 {

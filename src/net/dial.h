@@ -44,6 +44,8 @@ struct dial_opts {
 /* Where a loop's dials come from, at most `max` at once. */
 struct dial_pool *dial_pool_new(struct loop *loop, struct stream_pool *streams,
     size_t max);
+/* Most bytes that it takes for so many dials. */
+uint64_t dial_pool_memory(uint64_t max);
 void dial_pool_free(struct dial_pool **p);
 
 /* 0 and a handle in *out; or -ENOMEM, and *out is NULL. */

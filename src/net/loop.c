@@ -135,6 +135,19 @@ start_watchers(struct loop *loop)
 	ev_async_start(loop->ev, &loop->async);
 }
 
+uint64_t
+loop_memory(uint64_t descriptors)
+{
+	/*
+	 * libev has, for each number, what is watched, whether that changed
+	 * and what is pending; tables that double, the old one beside the new.
+	 */
+	enum { EACH = 16 + 4 + 16, DOUBLING = 3 };
+
+	return sizeof(struct loop) + LOOP_BULK + LOOP_SCRATCH +
+	    wheels_memory() + DOUBLING * EACH * descriptors;
+}
+
 void
 loop_free(struct loop **loop)
 {

@@ -107,6 +107,8 @@ enum {
 
 /* NULL if the kernel gives no descriptor for it. */
 struct loop *loop_new(void) MUST_USE;
+/* Most bytes that one takes while no descriptor is as high as that. */
+uint64_t loop_memory(uint64_t descriptors);
 void loop_free(struct loop **loop);
 
 /* Run until loop_stop(). */

@@ -131,6 +131,12 @@ names_init(struct names *t, size_t max)
 	SLAB_INIT(&t->slab, struct name, max);
 }
 
+uint64_t
+names_memory(size_t max)
+{
+	return slab_memory(sizeof(struct name), max) + map_memory(max);
+}
+
 void
 names_fini(struct names *t)
 {

@@ -57,6 +57,9 @@ size_t name_key(char *key, const char *name, size_t n);
 /* Add unless it is full or has it; false only if full. */
 bool addr_set_add(struct addr_set *set, const struct addr *a);
 
+/* Bytes that so many names take. */
+uint64_t names_memory(size_t max);
+
 /* At most max names. */
 void names_init(struct names *t, size_t max);
 void names_fini(struct names *t);

@@ -137,6 +137,15 @@ resolver_new(struct resolver **out, struct loop *loop,
 	return 0;
 }
 
+uint64_t
+resolver_memory(uint64_t waiting)
+{
+	return sizeof(struct resolver) + names_memory(RESOLVER_NAMES) +
+	    slab_memory(sizeof(struct flight), RESOLVER_ASKING) +
+	    slab_memory(sizeof(struct resolve), MIN(waiting, WAITS_MAX)) +
+	    (uint64_t)RESOLVER_ASKING * 2 * DNS_QUESTION;
+}
+
 void
 resolver_free(struct resolver **resolver)
 {

@@ -78,6 +78,8 @@ int resolver_new(struct resolver **out, struct loop *loop,
     const struct resolver_opts *opts) MUST_USE;
 
 /* Everybody who waits must have cancelled; it may happen inside `done`. */
+/* Most bytes that one takes while so many wait. */
+uint64_t resolver_memory(uint64_t waiting);
 void resolver_free(struct resolver **r);
 
 struct resolve_opts {

@@ -21,6 +21,9 @@
 struct dns;
 struct dns_question;
 
+/* About what c-ares keeps for a question: name, packet, answer as it comes. */
+enum { DNS_QUESTION = 4096 };
+
 typedef void dns_fn(struct dns_question *q);
 
 /* For the addresses of one family. */

@@ -86,6 +86,14 @@ stream_pool_new(struct loop *loop, size_t max, struct stream_totals *totals)
 	return p;
 }
 
+uint64_t
+stream_pool_memory(uint64_t max)
+{
+	return sizeof(struct stream_pool) +
+	    slab_memory(sizeof(struct stream), max) +
+	    slab_memory(sizeof(struct queue), max);
+}
+
 void
 stream_pool_free(struct stream_pool **p)
 {

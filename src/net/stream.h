@@ -78,6 +78,8 @@ struct stream_pool;
  */
 struct stream_pool *stream_pool_new(struct loop *loop, size_t max,
     struct stream_totals *totals);
+/* Most bytes that it takes for so many streams, but for what is queued. */
+uint64_t stream_pool_memory(uint64_t max);
 void stream_pool_free(struct stream_pool **p);
 
 /* What stream_splice() to its streams uses; the caller's.  Without: nothing. */

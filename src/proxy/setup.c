@@ -27,8 +27,8 @@ by_of(const struct conf_key *key, const struct conf_limit *l)
 	return by;
 }
 
-static struct limit_spec
-spec_of(const struct conf_limit *l)
+struct limit_spec
+setup_limit_spec(const struct conf_limit *l)
 {
 	struct limit_spec spec = {
 		.name = l->name_,
@@ -77,7 +77,7 @@ make_limits(struct setup *s)
 
 	s->limits = xcalloc(c->limit_count, sizeof *s->limits);
 	for (size_t i = 0; i < c->limit_count; i++) {
-		struct limit_spec spec = spec_of(&c->limit[i]);
+		struct limit_spec spec = setup_limit_spec(&c->limit[i]);
 
 		s->limits[i] = limits_get(s->registry, &spec, site_of(c, i),
 		    s->shared->workers, 0);

@@ -78,6 +78,9 @@ struct setup {
 	struct limits		*registry;
 };
 
+/* What the limits are asked for by a [limit] section. */
+struct limit_spec setup_limit_spec(const struct conf_limit *l);
+
 /*
  * Put `config` to use.  Listener states and upstreams are made anew here;
  * limits come from shared->limits.

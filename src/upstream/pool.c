@@ -66,6 +66,14 @@ pool_new(struct loop *loop, size_t max, struct worker_stats *stats)
 	return p;
 }
 
+uint64_t
+pool_memory(uint64_t max)
+{
+	return sizeof(struct pool) + slab_memory(sizeof(struct conn), max) +
+	    slab_memory(sizeof(struct destination), POOL_GROUPS) +
+	    map_memory(POOL_GROUPS);
+}
+
 void
 pool_free(struct pool **pool)
 {

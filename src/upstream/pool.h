@@ -64,6 +64,8 @@ struct pool *pool_new(struct loop *loop, size_t max,
     struct worker_stats *stats);
 
 /* Close what is idle; nothing may be busy. */
+/* Most bytes that it takes for so many connections. */
+uint64_t pool_memory(uint64_t max);
 void pool_free(struct pool **p);
 
 void pool_group_init(struct pool_group *g, unsigned max, nsec_t keep,

@@ -506,12 +506,12 @@ END_TEST
 START_TEST(memory_is_known_before)
 {
 	spec.keys = 65536;
-	ck_assert_uint_eq(limit_memory(&spec), 0);
+	ck_assert_uint_eq(limit_memory(&spec, 1), 0);
 	spec.key.what = LIMIT_KEY_CLIENT_ADDRESS;
-	ck_assert_uint_ge(limit_memory(&spec), 65536 * 8);
-	size_t with_gate = limit_memory(&spec);
+	ck_assert_uint_ge(limit_memory(&spec, 1), 65536 * 8);
+	size_t with_gate = limit_memory(&spec, 1);
 	spec.rate = 1;
-	ck_assert_uint_ge(limit_memory(&spec), with_gate + 65536 * 8);
+	ck_assert_uint_ge(limit_memory(&spec, 1), with_gate + 65536 * 8);
 }
 END_TEST
 

@@ -292,10 +292,10 @@ class Daemon:
         wait_for(lambda: not self.unsettled(), timeout,
                  lambda: "settled:\n" + "\n".join(self.unsettled()))
 
-    def resident_bytes(self):
-        """Resident memory, as the kernel has it."""
+    def resident_bytes(self, which="VmRSS"):
+        """Resident memory, as the kernel has it; VmHWM: the most so far."""
         status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024
+        return int(re.search(which + r":\s+(\d+) kB", status)[1]) * 1024
 
     def signal(self, number):
         self.process.send_signal(number)

@@ -11,7 +11,9 @@
  * A bucket that is full again is as good as none, so its place is free, and
  * nothing need be swept.  When all places of a line are in use, the newcomer
  * gets that of the one least in debt: many who come once push each other out,
- * and never the one who is deep in debt.
+ * and never the one who is deep in debt.  That one, who has no token left, is
+ * only pushed out if, in the time of one token, about as many others come to
+ * their limit as the table has places; then it has its burst again.
  *
  * The time is in units of 16 us, so a bucket's tokens may come at most 1,000
  * a second (KEYBUCKET_MAX_RATE) if it is to be precise to 2 %, and always

@@ -3,11 +3,13 @@
  * test_keybucket.c - src/base/keybucket.c
  */
 #include <check.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/crew.h"
 #include "base/keybucket.h"
+#include "base/rng.h"
 #include "harness.h"
 
 #define SEC	NSEC_PER_SEC
@@ -170,6 +172,70 @@ START_TEST(a_greedy_key_gets_its_rate_and_no_more)
 }
 END_TEST
 
+/* --- a spray of keys --------------------------------------------------- */
+
+/* Under sanitizers, that take ten times as long, a tenth of ten million. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SPRAY = 1000000 };
+#else
+enum { SPRAY = 10000000 };
+#endif
+
+enum { ROWS = 65536, BURST = 20, RATE = 10, GREED = 10 };
+
+/*
+ * A million events a second, of keys that come so many times at once and never
+ * again, while one key asks for GREED times its rate.  What that one got.
+ */
+static uint64_t
+spray(uint64_t seed, unsigned times)
+{
+	const nsec_t each = SEC / 1000000, pause = SEC / (RATE * GREED);
+	const uint64_t offender = key(1) * 12345;
+	nsec_t next = now;
+	uint64_t got = 0;
+
+	for (unsigned i = 0; i < SPRAY / times; i++) {
+		uint64_t other = rng_next(&seed);
+
+		for (unsigned j = 0; j < times; j++, now += each)
+			CREW_ASSERT(keybucket_take(t, other, &spec,
+			    now) == 0);
+		for (; next <= now; next += pause)
+			got += keybucket_take(t, offender, &spec, now) == 0;
+	}
+	return got;
+}
+
+/* Once, so that more are in debt than there are rows; or to their limit. */
+static const unsigned spray_times[] = { 1, BURST };
+
+START_TEST(a_spray_of_keys_frees_nobody_who_is_over_the_limit)
+{
+	nsec_t began = now;
+
+	no_table();
+	t = keybuckets_new(ROWS);
+	keybucket_spec_init(&spec, RATE, SEC, BURST, 0);
+
+	size_t memory = mallinfo2().uordblks;
+	uint64_t got = spray((uint64_t)_i + 1, spray_times[_i]);
+	uint64_t fair = BURST + RATE * (now - began) / SEC;
+	uint64_t evicted = keybuckets_evicted(t);
+
+	ck_assert_uint_gt(evicted, 0);
+	ck_assert_uint_le(got * 100, fair * 105);
+	ck_assert_uint_ge(got, fair - 1);
+	ck_assert_uint_eq(mallinfo2().uordblks, memory);
+	/* What has expired is no longer there, though nobody has swept. */
+	now += 3 * SEC;
+	for (uint64_t i = 0, seed = 99; i < ROWS / 8; i++)
+		ck_assert_uint_eq(keybucket_take(t, rng_next(&seed), &spec,
+		    now), 0);
+	ck_assert_uint_le(keybuckets_evicted(t) - evicted, ROWS / 8 / 1000);
+}
+END_TEST
+
 static atomic_uint taken;
 
 static void *
@@ -222,6 +288,9 @@ main(void)
 	tcase_add_loop_test(c, gaps_are_rounded_up_to_16_us, 0,
 	    (int)ARRAY_LEN(gaps));
 	tcase_add_test(c, a_greedy_key_gets_its_rate_and_no_more);
+	tcase_add_loop_test(c,
+	    a_spray_of_keys_frees_nobody_who_is_over_the_limit, 0,
+	    (int)ARRAY_LEN(spray_times));
 	tcase_add_test(c, threads_share_one_bucket);
 	suite_add_tcase(s, c);
 	return run_suite(s);

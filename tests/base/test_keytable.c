@@ -8,6 +8,7 @@
 
 #include "base/crew.h"
 #include "base/keytable.h"
+#include "base/rng.h"
 #include "harness.h"
 
 enum { THREADS = 8, KEYS = 12, ROWS_OF_A_LINE = 7 };
@@ -127,6 +128,53 @@ START_TEST(many_keys_fit_into_a_table_of_their_number_twice)
 }
 END_TEST
 
+/* Under sanitizers, that take ten times as long, a tenth of ten million. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SPRAY = 1000000 };
+#else
+enum { SPRAY = 10000000 };
+#endif
+
+/*
+ * Keys come and go, a crowd of them inside at any time: more than fit.  One
+ * that is at its limit stays there, whoever finds no row.
+ */
+START_TEST(a_spray_of_keys_frees_nobody_who_is_at_the_limit)
+{
+	enum { ROWS = 65536, CROWD = 100000 };
+	static uint32_t inside[CROWD];
+	uint64_t seed = 1, refused = 0;
+	uint32_t row, mine;
+
+	no_table();
+	t = keytable_new(ROWS);
+	for (int i = 0; i < CROWD; i++)
+		inside[i] = UINT32_MAX;
+	ck_assert_int_eq(enter(5, &mine), KEY_TAKEN);
+	ck_assert_int_eq(enter(5, &mine), KEY_TAKEN);
+	ck_assert_int_eq(enter(5, &mine), KEY_WAITS);
+	for (int i = 0; i < SPRAY; i++) {
+		uint32_t *r = &inside[i % CROWD];
+
+		if (*r != UINT32_MAX)
+			keytable_leave(t, *r);
+		if (keytable_enter(t, rng_next(&seed), &two_and_one, r) !=
+		    KEY_TAKEN) {
+			*r = UINT32_MAX;
+			refused++;
+		}
+		if (i % 64 == 0)
+			CREW_ASSERT(enter(5, &row) == KEY_REFUSED);
+	}
+	ck_assert_uint_gt(refused, SPRAY / 10);
+	for (int i = 0; i < CROWD; i++)
+		if (inside[i] != UINT32_MAX)
+			keytable_leave(t, inside[i]);
+	/* What is over costs nothing: its row is free. */
+	ck_assert_uint_eq(keytable_used(t), 1);
+}
+END_TEST
+
 /*
  * Threads take and leave keys of one line that holds fewer rows than there
  * are keys, so rows change hands all the time.  All go through the keys in
@@ -183,6 +231,7 @@ main(void)
 	tcase_add_test(c, a_full_line_has_no_row_and_a_free_row_is_found);
 	tcase_add_test(c, counts_do_not_run_over);
 	tcase_add_test(c, many_keys_fit_into_a_table_of_their_number_twice);
+	tcase_add_test(c, a_spray_of_keys_frees_nobody_who_is_at_the_limit);
 	tcase_add_test(c, a_key_never_has_two_rows);
 	suite_add_tcase(s, c);
 	return run_suite(s);

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -117,6 +118,30 @@ watch_readable(int epoll, int fd, void *data)
 	struct epoll_event e = { .events = EPOLLIN, .data.ptr = data };
 
 	must(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e), "epoll_ctl");
+}
+
+/* Watched, and readable from a time on, once alarm_set() says when. */
+static inline int
+alarm_open(int epoll, void *data)
+{
+	int fd = must(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK),
+	    "timerfd_create");
+
+	watch_readable(epoll, fd, data);
+	return fd;
+}
+
+/* At this time, as nsec_now() has it, and not before; 0: never. */
+static inline void
+alarm_set(int fd, uint64_t nsec)
+{
+	struct itimerspec at = {
+		.it_value.tv_sec = (time_t)(nsec / 1000000000),
+		.it_value.tv_nsec = (long)(nsec % 1000000000),
+	};
+
+	must(timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL),
+	    "timerfd_settime");
 }
 
 static inline uint64_t

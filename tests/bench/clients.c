@@ -27,25 +27,23 @@
  * connection ends when it should not, has failed, and is not used again.
  */
 #include "bench.h"
+#include "latency.h"
+#include "response.h"
 
 enum {
 	EVENTS = 256,
 	STALL_MSEC = 20000,
 	LIMIT_SECONDS = 180,	/* of a line; what is missing has failed */
-	LATENCY_BITS = 5,
-	LATENCY_BUCKETS = (65 - LATENCY_BITS) << LATENCY_BITS,
 	REQUEST_MAX = 2048,
 };
 
-enum client_state { IDLE, IN_HEAD, IN_BODY, ENDING, FAILED };
+enum client_state { IDLE, ASKED, ENDING, FAILED };
 
 struct client {
 	int			 fd;
 	enum client_state	 state;
-	uint64_t		 missing;	/* of the response's body */
 	uint64_t		 asked;		/* when */
-	size_t			 head_bytes;
-	char			 head[2048];
+	struct response		 response;
 };
 
 struct crowd {
@@ -70,48 +68,8 @@ struct crowd {
 	uint64_t	 to_send;
 	uint64_t	 waiting;
 	uint64_t	 good;
-	uint64_t	 latency[LATENCY_BUCKETS];
+	struct latency	 latency;
 };
-
-/* --- latency ----------------------------------------------------------- */
-
-/* Five bits below the highest one of a time choose its bucket. */
-static void
-add_latency(struct crowd *w, uint64_t nsec)
-{
-	unsigned shift = 0;
-
-	if (nsec >> (LATENCY_BITS + 1) != 0)
-		shift = 63 - LATENCY_BITS - (unsigned)__builtin_clzll(nsec);
-	w->latency[((uint64_t)shift << LATENCY_BITS) + (nsec >> shift)]++;
-}
-
-static double
-usec_of_bucket(unsigned i)
-{
-	unsigned shift = i >> LATENCY_BITS;
-	uint64_t nsec = i;
-
-	if (shift > 0) {
-		shift--;
-		nsec = (uint64_t)(i - (shift << LATENCY_BITS)) << shift;
-	}
-	return (double)nsec / 1e3;
-}
-
-/* What a share of the good ones stays below. */
-static double
-quantile(const struct crowd *w, double share)
-{
-	uint64_t most = (uint64_t)((double)w->good * share), sum = 0;
-
-	for (unsigned i = 0; i < LATENCY_BUCKETS; i++) {
-		sum += w->latency[i];
-		if (sum > most)
-			return usec_of_bucket(i + 1);
-	}
-	return 0;
-}
 
 /* --- connections ------------------------------------------------------- */
 
@@ -251,8 +209,8 @@ ask(struct crowd *w)
 	c->asked = nsec_now();
 	if (w->closes)
 		open_client(w, c);
-	c->state = IN_HEAD;
-	c->head_bytes = 0;
+	c->state = ASKED;
+	response_begin(&c->response);
 	if (send(c->fd, w->request, w->request_bytes, MSG_NOSIGNAL) !=
 	    (ssize_t)w->request_bytes)
 		fail(w, c);
@@ -266,61 +224,17 @@ is_done(struct crowd *w, struct client *c)
 	put_idle(w, c);
 }
 
-/* False if it is none that a good response has. */
-static bool
-read_head(struct client *c)
-{
-	const char *length;
-
-	c->head[c->head_bytes] = '\0';
-	if (strncmp(c->head, "HTTP/1.", 7) != 0 ||
-	    strncmp(c->head + 8, " 200 ", 5) != 0)
-		return false;
-	length = strcasestr(c->head, "\r\ncontent-length:");
-	if (length == NULL)
-		return false;
-	c->missing = strtoull(length + 17, NULL, 10);
-	c->state = IN_BODY;
-	return true;
-}
-
-/* Bytes of the head, up to its end; how many were used, or -1. */
-static ssize_t
-add_to_head(struct client *c, const char *bytes, size_t n)
-{
-	size_t before = c->head_bytes;
-	size_t room = sizeof c->head - 1 - before;
-	size_t add = n < room ? n : room;
-
-	memcpy(c->head + before, bytes, add);
-	c->head_bytes += add;
-
-	char *end = memmem(c->head, c->head_bytes, "\r\n\r\n", 4);
-	if (end == NULL)
-		return add == n ? (ssize_t)n : -1;
-	c->head_bytes = (size_t)(end - c->head) + 4;
-	return read_head(c) ? (ssize_t)(c->head_bytes - before) : -1;
-}
-
 /* False if the response is bad. */
 static bool
 take_bytes(struct crowd *w, struct client *c, const char *bytes, size_t n)
 {
-	if (c->state == IN_HEAD) {
-		ssize_t used = add_to_head(c, bytes, n);
-
-		if (used == -1)
-			return false;
-		n -= (size_t)used;
-		if (c->state == IN_HEAD)
-			return true;
-	}
-	if (c->state != IN_BODY || n > c->missing)
+	if (c->state != ASKED || !response_add(&c->response, bytes, n))
 		return false;
-	c->missing -= n;
-	if (c->missing > 0)
+	if (!c->response.is_whole)
 		return true;
-	add_latency(w, nsec_now() - c->asked);
+	if (c->response.status != 200)
+		return false;
+	latency_add(&w->latency, nsec_now() - c->asked);
 	if (w->closes)
 		c->state = ENDING;
 	else
@@ -353,7 +267,7 @@ run(struct crowd *w, uint64_t requests, uint64_t in_flight)
 
 	w->good = 0;
 	w->to_send = requests;
-	memset(w->latency, 0, sizeof w->latency);
+	memset(&w->latency, 0, sizeof w->latency);
 	while (seconds_now() - began < LIMIT_SECONDS) {
 		while (w->to_send > 0 && w->waiting < in_flight &&
 		    w->idle_count > 0)
@@ -369,7 +283,8 @@ run(struct crowd *w, uint64_t requests, uint64_t in_flight)
 	}
 	printf("%ju %ju %.6f %.1f %.1f\n", (uintmax_t)w->good,
 	    (uintmax_t)(requests - w->good), seconds_now() - began,
-	    quantile(w, 0.5), quantile(w, 0.99));
+	    latency_quantile(&w->latency, 0.5),
+	    latency_quantile(&w->latency, 0.99));
 	fflush(stdout);
 }
 

@@ -3,12 +3,17 @@
  * origin.c - a server that costs little: the same answer to every request.
  *
  *	origin PORT BODY_BYTES [any] [fields] [rate=BYTES]
+ *	    [slots=N service=USEC]
  *
  * It counts ends of heads and answers each, so a request must have no body;
  * the connection stays open.  With `any` it answers on every address that
  * begins with 127, as so many servers.  With `fields` it has as many in its
  * head as a site on the web has.  With a rate each connection is sent no more
  * than so many bytes a second.
+ *
+ * With slots it works on N requests at a time, on each for as long, and the
+ * others wait in line: its capacity is N / USEC, whatever is asked of it.  What
+ * it has been asked it works on, even if nobody waits for it any more.
  */
 #include "bench.h"
 
@@ -17,10 +22,11 @@ struct guest {
 	int		 matched;	/* of the blank line that ends a head */
 	uint64_t	 answers;	/* to send, whole or in part */
 	uint64_t	 sent;		/* of the first of them */
+	uint64_t	 in_line;	/* its requests there */
 	bool		 is_full;	/* and waits to send on */
 };
 
-enum { EVENTS = 64, CHUNK = 256 * 1024, SENDS = 16 };
+enum { EVENTS = 64, CHUNK = 256 * 1024, SENDS = 16, LINE = 1 << 16 };
 
 /* The head and the first bytes of the body; then the rest of it, in chunks. */
 static char answer[CHUNK + 1024];
@@ -28,6 +34,18 @@ static size_t answer_bytes;
 static char chunk[CHUNK];
 static uint64_t answer_total;
 static uint64_t rate;			/* of a connection; 0: any */
+
+/*
+ * Requests in the order they came.  As each takes as long, that is the order
+ * they are done in, and the one that makes room is the one `slots` before.
+ */
+static struct {
+	struct guest	*guest;
+	uint64_t	 due;
+} line[LINE];
+static uint64_t joined, departed;	/* the line, since ever */
+static uint64_t slots;			/* 0: any number, at once */
+static uint64_t service;		/* nanoseconds in a slot */
 
 static const char site_fields[] =
     "Date: Mon, 30 Nov 2026 15:31:26 GMT\r\n"
@@ -121,26 +139,57 @@ answer_all(struct guest *g)
 	return true;
 }
 
+static void
+join_line(struct guest *g, uint64_t now)
+{
+	uint64_t begins = now;
+
+	if (joined - departed == LINE) {
+		fprintf(stderr, "the line is too long\n");
+		exit(1);
+	}
+	if (joined >= slots && line[(joined - slots) % LINE].due > now)
+		begins = line[(joined - slots) % LINE].due;
+	line[joined % LINE].guest = g;
+	line[joined % LINE].due = begins + service;
+	joined++;
+	g->in_line++;
+}
+
 static bool
-hear(struct guest *g)
+hear(struct guest *g, uint64_t now)
 {
 	char bytes[16384];
 	ssize_t n = recv(g->fd, bytes, sizeof bytes, 0);
 
 	if (n <= 0)
 		return n == -1 && errno == EAGAIN;
-	g->answers += (uint64_t)count_heads(g, bytes, n);
+
+	int heads = count_heads(g, bytes, n);
+
+	if (slots == 0)
+		g->answers += (uint64_t)heads;
+	else
+		for (int i = 0; i < heads; i++)
+			join_line(g, now);
 	return true;
 }
 
 static void
-serve(int epoll, struct guest *g, uint32_t ready)
+say_farewell(struct guest *g)
 {
-	bool stays = (ready & ~(uint32_t)EPOLLOUT) == 0 || hear(g);
-
-	if (!stays || !answer_all(g)) {
+	if (g->fd != -1)
 		close(g->fd);
+	g->fd = -1;
+	if (g->in_line == 0)
 		free(g);
+}
+
+static void
+serve(int epoll, struct guest *g, bool stays)
+{
+	if (!stays || !answer_all(g)) {
+		say_farewell(g);
 		return;
 	}
 	if ((g->answers > 0) == g->is_full)
@@ -154,42 +203,80 @@ serve(int epoll, struct guest *g, uint32_t ready)
 	must(epoll_ctl(epoll, EPOLL_CTL_MOD, g->fd, &e), "epoll_ctl");
 }
 
-int
-main(int argc, char **argv)
+/* Answer what is done by now, and have the alarm ring for the next. */
+static void
+serve_line(int epoll, int alarm, uint64_t now)
 {
-	struct epoll_event events[EVENTS];
+	while (departed != joined && line[departed % LINE].due <= now) {
+		struct guest *g = line[departed++ % LINE].guest;
 
+		g->in_line--;
+		g->answers++;
+		serve(epoll, g, g->fd != -1);
+	}
+	alarm_set(alarm, departed == joined ? 0 : line[departed % LINE].due);
+}
+
+static struct sockaddr_in
+read_options(int argc, char **argv)
+{
+	struct sockaddr_in at;
 	const char *fields = "";
 
 	if (argc < 3) {
 		fprintf(stderr, "usage: origin PORT BODY_BYTES [any] "
-		    "[fields] [rate=BYTES]\n");
-		return 2;
+		    "[fields] [rate=BYTES]\n\t[slots=N service=USEC]\n");
+		exit(2);
 	}
-
-	struct sockaddr_in at = loopback(number(argv[1]));
-
+	at = loopback(number(argv[1]));
 	for (int i = 3; i < argc; i++)
 		if (strcmp(argv[i], "fields") == 0)
 			fields = site_fields;
 		else if (strncmp(argv[i], "rate=", 5) == 0)
 			rate = number(argv[i] + 5);
+		else if (strncmp(argv[i], "slots=", 6) == 0)
+			slots = number(argv[i] + 6);
+		else if (strncmp(argv[i], "service=", 8) == 0)
+			service = number(argv[i] + 8) * 1000;
 		else
 			at.sin_addr.s_addr = htonl(INADDR_ANY);
 	make_answer(number(argv[2]), fields);
+	return at;
+}
 
+/* Watched beside the guests. */
+static struct guest newcomers, time_is_up;
+
+/* One clock for a turn: the line is left in the order of time. */
+static void
+take_turn(int epoll, int listener, int alarm)
+{
+	struct epoll_event events[EVENTS];
+	int n = epoll_wait(epoll, events, EVENTS, -1);
+	uint64_t now = slots > 0 ? nsec_now() : 0;
+
+	for (int i = 0; i < n; i++) {
+		struct guest *g = events[i].data.ptr;
+
+		if (g == &newcomers)
+			welcome(epoll, listener);
+		else if (g != &time_is_up)
+			serve(epoll, g, (events[i].events &
+			    ~(uint32_t)EPOLLOUT) == 0 || hear(g, now));
+	}
+	if (slots > 0)
+		serve_line(epoll, alarm, now);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct sockaddr_in at = read_options(argc, argv);
 	int epoll = must(epoll_create1(0), "epoll_create1");
 	int listener = listen_at(at);
+	int alarm = slots > 0 ? alarm_open(epoll, &time_is_up) : -1;
 
-	watch_readable(epoll, listener, NULL);
-	for (;;) {
-		int n = epoll_wait(epoll, events, EVENTS, -1);
-
-		for (int i = 0; i < n; i++)
-			if (events[i].data.ptr == NULL)
-				welcome(epoll, listener);
-			else
-				serve(epoll, events[i].data.ptr,
-				    events[i].events);
-	}
+	watch_readable(epoll, listener, &newcomers);
+	for (;;)
+		take_turn(epoll, listener, alarm);
 }

@@ -61,7 +61,7 @@ def congestion():
     return CONGESTION.read_text().strip()
 
 
-def prepare(names=("clients", "origin", "relay")):
+def prepare(names=("clients", "openloop", "origin", "relay")):
     """Before anything is started: a network, descriptors, helper programs.
 
     These are made if the folder of the program is a build; and that is made
@@ -120,17 +120,16 @@ def running(command, port, core):
 
 
 @contextlib.contextmanager
-def origin(body=BODY, everywhere=False, fields=False, rate=0):
-    """An upstream: its port, on 127.0.0.1 or on all that begins with 127.
+def origin(body=BODY, **options):
+    """An upstream, with those options of origin.c: its port.
 
-    Its answers have few fields, or as many as those of a site on the web; and
-    come as fast as they can, or each connection's at so many bytes a second.
+    True stands for the word alone, and what is false is left out.
     """
     port = free_port()
-    with running([helper("origin"), str(port), str(body),
-                  *(["any"] if everywhere else []),
-                  *(["fields"] if fields else []),
-                  *([f"rate={rate}"] if rate else [])], port, OTHER_CORE):
+    words = [name if value is True else f"{name}={value}"
+             for name, value in options.items() if value]
+    with running([helper("origin"), str(port), str(body), *words], port,
+                 OTHER_CORE):
         yield port
 
 
@@ -188,6 +187,33 @@ class Answers(typing.NamedTuple):
     seconds: float
     p50: float
     p99: float
+
+
+class Arrivals(typing.NamedTuple):
+    """What came of requests that came by a clock; times in microseconds.
+
+    openloop.c says which is which.
+    """
+
+    asked: int
+    offered: int
+    served: int
+    refused: int
+    failed: int
+    done: int
+    p50: float
+    p99: float
+
+
+def open_loop(port, rate, warm_up, seconds, connections=2000, options=()):
+    """So many requests a second, for so long; their Arrivals."""
+    done = subprocess.run(
+        [*pinned(OTHER_CORE), helper("openloop"), *options,
+         *map(str, (port, connections, rate, warm_up, seconds))],
+        stdout=subprocess.PIPE, text=True, check=True,
+        timeout=warm_up + seconds + LAST_WORDS)
+    *counts, p50, p99 = done.stdout.split()
+    return Arrivals(*map(int, counts), float(p50), float(p99))
 
 
 class Clients:

@@ -3,6 +3,7 @@
 
 import base64
 import contextlib
+import resource
 import threading
 
 import pytest
@@ -103,6 +104,46 @@ def test_each_key_has_a_limit_of_its_own(gateway, upstream, key):
         for c in first:
             assert c.read_message().status == 200
     daemon.wait_metric("penstock_limit_in_use", 0)
+
+
+@pytest.fixture
+def many_descriptors():
+    """Of 1,000 clients, for the daemon as well."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_ten_clients_wait_for_one_round_beside_one_with_a_thousand(
+        many_descriptors, gateway, upstream):
+    server = upstream(InTurn())
+    daemon = limited(gateway, server, """
+        queue = 2000
+        queue_timeout = 60s
+        queue_fair_by = client_address
+        """)
+    targets = server.behaviour.targets
+    with contextlib.ExitStack() as stack:
+        noisy = [ask_as(stack, daemon, "/noisy", "127.0.0.2")
+                 for _ in range(1000)]
+        daemon.wait_metric("penstock_limit_waiting", 999)
+        few = [ask_as(stack, daemon, f"/{n}", f"127.0.0.{n}")
+               for n in range(3, 13)]
+        daemon.wait_metric("penstock_limit_waiting", 1009)
+        # The one that is served, and then a round, of eleven clients.
+        server.behaviour.let(12)
+        for c in few:
+            assert c.read_message().status == 200
+        assert {f"/{n}" for n in range(3, 13)} <= set(targets[:12])
+        wait_for(lambda: len(targets) == 13)
+        few[0].ask("/again")
+        daemon.wait_metric("penstock_limit_waiting", 998)
+        server.behaviour.let(len(noisy) - 1)
+        assert few[0].read_message().status == 200
+        assert targets.index("/again") <= 14
+        for c in noisy:
+            assert c.read_message().status == 200
 
 
 def test_who_has_no_key_shares_one(gateway, upstream):

@@ -5,6 +5,10 @@
  * Each thread is a worker with a few guests who come, stay and go at random.
  * When all its guests wait, it sleeps until there is mail.  So a lost wake-up
  * stops the test, and Check's timeout reports it.
+ *
+ * A gate of one permit, that nobody leaves, has an order that holds whatever
+ * the threads do: while somebody waits, whoever is let in has come no more than
+ * GATE_OWN_FIRST later.  So no worker's guests wait for longer than that more.
  */
 #include <check.h>
 #include <pthread.h>
@@ -23,6 +27,8 @@ struct guest {
 	struct gate_waiter	 w;
 	struct worker		*worker;
 	enum place		 place;
+	nsec_t			 came;
+	nsec_t			 seen;		/* waits, and all can know */
 };
 
 struct worker {
@@ -31,6 +37,7 @@ struct worker {
 	uint64_t		 seed;
 	uint64_t		 entered;
 	nsec_t			 now;
+	_Atomic nsec_t		 longest;	/* least `seen` of its guests */
 	struct guest		 guests[GUESTS];
 };
 
@@ -44,6 +51,7 @@ static const struct setup {
 	bool		by_key;		/* and in two classes */
 } setups[] = {
 	{ 2, 1,   1000, false, false, false, false },
+	{ 8, 1,   1000, false, false, false, false },
 	{ 2, 3,   1000, true,  false, false, false },
 	{ 4, 1,   1000, true,  false, false, false },
 	{ 4, 5,   8,    true,  true,  false, false },
@@ -62,6 +70,47 @@ static struct gate *g;
 static struct worker workers[CREW];
 static atomic_uint running;
 
+/* The time of all, so that they agree on who was first. */
+static _Atomic nsec_t shared_clock;
+
+static bool
+has_order(void)
+{
+	return setup->limit == 1 && !setup->leaves && !setup->changes &&
+	    !setup->adaptive && !setup->by_key;
+}
+
+/* So long a step that a few of them make GATE_OWN_FIRST, if that matters. */
+static nsec_t
+time_goes_on(void)
+{
+	nsec_t step = has_order() ? GATE_OWN_FIRST / 4 : 10000;
+
+	return atomic_fetch_add(&shared_clock, step) + step;
+}
+
+static void
+note_longest(struct worker *k)
+{
+	nsec_t longest = NSEC_NEVER;
+
+	for (int i = 0; i < GUESTS; i++)
+		if (k->guests[i].place == WAITING)
+			longest = MIN(longest, k->guests[i].seen);
+	atomic_store(&k->longest, longest);
+}
+
+static void
+is_in_order(const struct guest *v)
+{
+	for (unsigned i = 0; has_order() && i < setup->threads; i++) {
+		nsec_t longest = atomic_load(&workers[i].longest);
+
+		CREW_ASSERT(v->came <= longest ||
+		    v->came - longest <= GATE_OWN_FIRST);
+	}
+}
+
 /*
  * Counted after a permit is got, and before it is given back; so never more
  * than the limit, as long as that stays.
@@ -77,6 +126,8 @@ enter(struct guest *v)
 		CREW_ASSERT(n <= (int64_t)setup->limit);
 	v->place = INSIDE;
 	v->worker->entered++;
+	note_longest(v->worker);
+	is_in_order(v);
 }
 
 static void
@@ -101,12 +152,15 @@ come(struct guest *v)
 		    (1 + crew_random(&k->seed, 5));
 		v->w.class = (uint8_t)crew_random(&k->seed, GATE_CLASSES);
 	}
+	v->came = k->now;
 	switch (gate_take(g, k->number, &v->w, k->now, &why)) {
 	case GATE_TAKEN:
 		enter(v);
 		break;
 	case GATE_WAITS:
 		v->place = WAITING;
+		v->seen = atomic_load(&shared_clock);
+		note_longest(k);
 		break;
 	case GATE_REFUSED:
 		CREW_ASSERT(why == FAIL_QUEUE_FULL || why == FAIL_QUEUE_LATE);
@@ -178,7 +232,7 @@ work(void *arg)
 	struct worker *k = arg;
 
 	for (unsigned i = 0; i < TURNS / setup->threads; i++) {
-		k->now += 10000;
+		k->now = time_goes_on();
 		step(k, &k->guests[crew_random(&k->seed, GUESTS)]);
 		crew_read(k->number);
 		while (count(k, WAITING) == GUESTS)
@@ -218,7 +272,7 @@ change(void *arg)
 	};
 
 	while (atomic_load(&running) != 0) {
-		k->now += 100000;
+		k->now = time_goes_on();
 		spec.limit = crew_random(&k->seed, 16) == 0 ? 0 :
 		    1 + crew_random(&k->seed, (unsigned)setup->limit * 2);
 		gate_set(g, &spec, 0, k->now);
@@ -230,7 +284,7 @@ change(void *arg)
 }
 
 static void
-start(unsigned number, void *(*fn)(void *))
+prepare(unsigned number)
 {
 	struct worker *k = &workers[number];
 
@@ -238,11 +292,17 @@ start(unsigned number, void *(*fn)(void *))
 		.number = number,
 		.seed = UINT64_C(0x9e3779b97f4a7c15) * (number + 1),
 		.now = NSEC_PER_SEC,
+		.longest = NSEC_NEVER,
 	};
 	for (int i = 0; i < GUESTS; i++) {
 		k->guests[i].worker = k;
 		gate_waiter_init(&k->guests[i].w, on_served);
 	}
+}
+
+static void
+start(struct worker *k, void *(*fn)(void *))
+{
 	ck_assert_int_eq(pthread_create(&k->thread, NULL, fn, k), 0);
 }
 
@@ -256,8 +316,11 @@ START_TEST(threads_keep_the_promise)
 		.queue_target = NSEC_PER_MSEC, .by_key = setup->by_key,
 	}, setup->threads, crew_wake, NULL);
 	atomic_store(&running, setup->threads - setup->changes);
+	atomic_store(&shared_clock, NSEC_PER_SEC);
 	for (unsigned i = 0; i < setup->threads; i++)
-		start(i, i == 0 && setup->changes ? change : work);
+		prepare(i);
+	for (unsigned i = 0; i < setup->threads; i++)
+		start(&workers[i], i == 0 && setup->changes ? change : work);
 	for (unsigned i = 0; i < setup->threads; i++)
 		pthread_join(workers[i].thread, NULL);
 	crew_settle();

@@ -22,6 +22,19 @@ CONNECTIONS = rig.DESCRIPTORS // 2 - 200
 
 
 @dataclasses.dataclass(frozen=True)
+class Queue:
+    """Who may wait at a gate: how many, how long, and who is next.
+
+    Not every program can be told all of it.
+    """
+
+    length: int = 100000
+    timeout_msec: int = 120_000
+    target_msec: int = 0    # newest first while waits are longer; 0: never
+    is_fair: bool = False   # turns by the client's address
+
+
+@dataclasses.dataclass(frozen=True)
 class Task:
     """What a program is to do, and where to."""
 
@@ -29,6 +42,7 @@ class Task:
     origin: int             # port of the upstream
     bulk: int = 0           # gateway: port of that for /bulk; 0 for none
     gate: int = 0           # most requests in the upstream; 0: any number
+    queue: Queue = Queue()
     large: bool = False     # what comes back
 
 
@@ -115,9 +129,20 @@ server = 127.0.0.1:{port}
 limits = gate
 [limit gate]
 concurrency = {gate}
-queue = 100000
-queue_timeout = 120s
 """
+
+    def queue(self, queue):
+        """Lines of a limit; without any, nobody waits."""
+        if queue.length == 0:
+            return ""
+        lines = [f"queue = {queue.length}",
+                 f"queue_timeout = {queue.timeout_msec}ms"]
+        if queue.target_msec:
+            lines += ["queue_order = adaptive",
+                      f"queue_target = {queue.target_msec}ms"]
+        if queue.is_fair:
+            lines.append("queue_fair_by = client_address")
+        return "\n".join([*lines, ""])
 
     def config(self, task):
         if task.mode == "forward":
@@ -127,7 +152,8 @@ queue_timeout = 120s
             f"[upstream origin]\nserver = 127.0.0.1:{task.origin}\n"
             f"pool_max = {CONNECTIONS}\n")
         if task.gate:
-            text += self.GATE.format(gate=task.gate)
+            text += (self.GATE.format(gate=task.gate) +
+                     self.queue(task.queue))
         if task.bulk:
             text += self.BULK.format(port=task.bulk)
         return text
@@ -185,13 +211,17 @@ http {{
         keepalive {connections};
         keepalive_requests 1000000000;
     }}
+    {zone}
     server {{
         listen 127.0.0.1:$port backlog=4096;
-        location / {{ proxy_pass http://origin; }}
+        location / {{ proxy_pass http://origin; {gate} }}
         {bulk}
     }}
 }}
 """
+    # It has no queue.
+    ZONE = """limit_conn_zone $server_port zone=all:1m;
+    limit_conn_status 503;"""
     STREAM = """
 stream {{
     server {{
@@ -209,7 +239,9 @@ stream {{
         bulk = (f"location /bulk {{ proxy_pass http://127.0.0.1:{task.bulk};"
                 " }" if task.bulk else "")
         return self.COMMON + self.HTTP.format(
-            origin=task.origin, connections=CONNECTIONS, bulk=bulk)
+            origin=task.origin, connections=CONNECTIONS, bulk=bulk,
+            zone=self.ZONE if task.gate else "",
+            gate=f"limit_conn all {task.gate};" if task.gate else "")
 
     def command(self, file, folder):
         return [self.program, "-p", folder, "-e", "stderr", "-c", file]
@@ -232,7 +264,7 @@ defaults
     timeout connect 4s
     timeout client 120s
     timeout server 120s
-    timeout queue 120s
+    timeout queue {queue_msec}ms
     {options}
 frontend in
     bind 127.0.0.1:$port
@@ -263,6 +295,8 @@ backend bulk
             options=options + self.SPLICE if task.large else options,
             pipes=self.PIPES if task.large else "",
             gate=f"maxconn {task.gate}" if task.gate else "",
+            # Without a queue is as good as without a wait.
+            queue_msec=task.queue.timeout_msec if task.queue.length else 1,
             bulk="use_backend bulk if { path_beg /bulk }" if task.bulk
             else "", bulk_port=task.bulk or task.origin)
 

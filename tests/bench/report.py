@@ -116,11 +116,11 @@ def details(scenario, found):
 # --- the aims ---
 
 
-def aims(results):
+def aims(results, every=AIMS):
     """Rows of a table, of those that were measured."""
     by_name = {s.name: found for s, found in results.items()}
     rows = []
-    for aim in AIMS:
+    for aim in every:
         number, half = aim.measured(by_name) or (None, None)
         if number is None:
             continue
@@ -178,9 +178,10 @@ def write(name, text):
     (folder / name).write_text(text)
 
 
-def write_readme(text):
-    """Put it between the README's two marks."""
+def write_readme(text, name="measured"):
+    """Put it between two marks of the README; the first has that name."""
     file = rig.TOP / "README.md"
-    begin, end = "<!-- measured -->\n", "<!-- end -->\n"
+    begin, end = f"<!-- {name} -->\n", "<!-- end -->\n"
     before, rest = file.read_text().split(begin)
-    file.write_text(before + begin + text + "\n" + end + rest.split(end)[1])
+    after = rest.split(end, 1)[1]
+    file.write_text(before + begin + text + "\n" + end + after)

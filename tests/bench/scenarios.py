@@ -46,6 +46,22 @@ class Scenario:
                     found[f"{name}, gate"] = (product, self.gate)
         return found
 
+    @contextlib.contextmanager
+    def start(self, entrant, folder):
+        """One of them, in front of an origin of its own: its Turn."""
+        product, gate = entrant
+        with contextlib.ExitStack() as stack:
+            origin = stack.enter_context(rig.origin(self.body))
+            bulk = self.bulk and stack.enter_context(
+                rig.origin(self.bulk, rate=BULK_RATE))
+            task = Task(self.mode, origin, bulk, gate,
+                        large=self.kind == "bulk")
+            running = stack.enter_context(product.start(folder, task))
+            yield Turn(self, product, running, origin)
+
+    def measure(self, turn):
+        return MEASURES[self.kind](turn)
+
     def quick(self):
         """The same with a tenth of the requests, to see that it works."""
         few = max(self.requests // 10, min(self.clients, self.requests))
@@ -76,19 +92,6 @@ class Turn(typing.NamedTuple):
 
     def cpu(self):
         return rig.cpu_seconds(self.running.pid)
-
-
-@contextlib.contextmanager
-def started(scenario, product, gate, folder):
-    """A product in front of an origin of its own: its Turn."""
-    with contextlib.ExitStack() as stack:
-        origin = stack.enter_context(rig.origin(scenario.body))
-        bulk = scenario.bulk and stack.enter_context(
-            rig.origin(scenario.bulk, rate=BULK_RATE))
-        task = Task(scenario.mode, origin, bulk, gate,
-                    large=scenario.kind == "bulk")
-        running = stack.enter_context(product.start(folder, task))
-        yield Turn(scenario, product, running, origin)
 
 
 # --- how each kind is measured ---

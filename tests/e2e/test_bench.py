@@ -9,6 +9,8 @@ import pytest
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "bench"))
 
 import aims                                                      # noqa: E402
+import overload_report                                           # noqa: E402
+import overloads                                                 # noqa: E402
 import report                                                    # noqa: E402
 import rounds                                                    # noqa: E402
 from scenarios import SCENARIOS                                  # noqa: E402
@@ -111,3 +113,37 @@ def test_a_scenario_shows_how_sure_its_ratio_is():
 def test_the_readme_tells_of_no_span_since_it_shows_none():
     assert " span " in report.markdown({}, 5, [])
     assert " span " not in report.readme({}, 5)
+
+
+# --- under overload ---
+
+def load_rounds(*goodputs):
+    columns = dict.fromkeys(overloads.COLUMNS["load"], 1)
+    return [{**columns, "goodput": n} for n in goodputs]
+
+
+def test_the_aims_are_of_trials_and_of_what_they_measure():
+    for aim in overloads.AIMS:
+        for end in filter(None, (aim.of, aim.to)):
+            assert aim.key in overloads.COLUMNS[
+                overloads.TRIALS[end[0]].kind], aim
+
+
+def test_an_aim_under_overload_is_judged():
+    found = {overloads.TRIALS["load-3"]: {
+        "penstock": load_rounds(0.9, 0.94, 0.99)}}
+    goodput, late, failed = report.aims(found, overloads.AIMS)
+    assert goodput == ["goodput: load-3 penstock", "0.94", "0.92–0.96",
+                       "≥ 0.95", "**no**"]
+    assert late[-1] == "yes" and failed[-1] == "**no**"
+
+
+def test_what_a_refusal_costs_is_compared_within_each_round():
+    found = {overloads.TRIALS[overloads.SERVED]: {
+                 "penstock": cpu(10, 20, 100)},
+             overloads.TRIALS[overloads.REFUSED]: {
+                 "penstock": cpu(4, 4, 60)}}
+    assert any("| 0.40 |" in line for line in overload_report.summary(found))
+    assert report.aims(found, overloads.AIMS)[0][1] == "0.40"
+    text = overload_report.markdown(found, 3, ["nginx: ended"])
+    assert "| penstock | 20.00 |" in text and "- nginx: ended" in text

@@ -133,19 +133,37 @@ set_queue(struct gate *g, const struct gate_spec *spec)
 	if (spec->by_key)
 		make_fair(g);
 	atomic_store(&g->by_key, spec->by_key);
+	atomic_store(&g->dry, spec->dry);
 }
 
 /* --- taking ------------------------------------------------------------ */
 
+/* Take one as long as more than `floor` are free. */
 static bool
-take_free(struct gate *g)
+take_above(struct gate *g, int64_t floor)
 {
 	int64_t n = atomic_load(&g->free);
 
-	while (n > 0)
+	while (n > floor)
 		if (atomic_compare_exchange_weak(&g->free, &n, n - 1))
 			return true;
 	return false;
+}
+
+static bool
+take_free(struct gate *g)
+{
+	return take_above(g, 0);
+}
+
+/*
+ * Relaxed is enough: who joined before gate_set() changed `free` is seen by
+ * it, and who reads `free` after that sees what it had stored before.
+ */
+bool
+gate_is_dry(const struct gate *g)
+{
+	return atomic_load_explicit(&g->dry, memory_order_relaxed);
 }
 
 /* Count before grants: see above. */
@@ -182,6 +200,10 @@ gate_take(struct gate *g, unsigned worker, struct gate_waiter *w, nsec_t now,
 		s->queues[w->class].shortest = 0;
 		return GATE_TAKEN;
 	}
+	if (UNLIKELY(gate_is_dry(g))) {
+		*why = FAIL_QUEUE_FULL;
+		return GATE_REFUSED;
+	}
 	*why = gate_queue_join(g, s, w, now);
 	if (*why != FAIL_NONE)
 		return GATE_REFUSED;
@@ -194,6 +216,15 @@ bool
 gate_try(struct gate *g)
 {
 	return take_free(g);
+}
+
+bool
+gate_take_dry(struct gate *g)
+{
+	uint64_t queue = atomic_load(&g->queue);
+
+	return queue != 0 &&
+	    take_above(g, -(int64_t)MIN(queue, (uint64_t)UNLIMITED));
 }
 
 /* --- releasing --------------------------------------------------------- */
@@ -255,6 +286,13 @@ gate_call(struct gate *g, struct gate_side *s)
 	g->wake(g->arg, (unsigned)(s - g->sides), &s->mail);
 }
 
+/* For who waits; nobody may in dry run. */
+static bool
+take_for_waiter(struct gate *g)
+{
+	return take_free(g) || (gate_is_dry(g) && take_above(g, INT64_MIN));
+}
+
 static void
 hand_over(struct gate *g, unsigned worker, nsec_t now)
 {
@@ -263,7 +301,7 @@ hand_over(struct gate *g, unsigned worker, nsec_t now)
 	uint64_t turn;
 
 	while ((s = choose(g, worker, &class, &turn)) != NULL &&
-	    take_free(g)) {
+	    take_for_waiter(g)) {
 		atomic_fetch_add_explicit(&g->turns, turn,
 		    memory_order_relaxed);
 		atomic_store_explicit(&s->told, now, memory_order_relaxed);

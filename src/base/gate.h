@@ -38,6 +38,11 @@
  *
  * Without waiters, taking is one read-modify-write, and so is releasing.
  *
+ * In dry run nobody waits: whoever finds no free permit is REFUSED, and the
+ * caller, who lets it go on all the same, may have it counted with
+ * gate_take_dry().  Changing to dry run lets in all who wait; changing back
+ * leaves a debt, as lowering does.
+ *
  * Owner:    gate_new() gives a handle; gate_free() when nobody holds or waits,
  *           and no mail is under way: gate_is_idle().
  * Threads:  every worker, each with its own number below `workers`; gate_set()
@@ -95,6 +100,7 @@ struct gate_spec {
 	bool		 adaptive;	/* newest first while waits are long */
 	nsec_t		 queue_target;	/* adaptive: what counts as short */
 	bool		 by_key;	/* who waits gets turns by key */
+	bool		 dry;		/* nobody waits */
 };
 
 /*
@@ -142,7 +148,19 @@ enum gate_result gate_take(struct gate *g, unsigned worker,
 /* Take a permit without ever waiting, whoever else waits; false if none. */
 bool gate_try(struct gate *g) MUST_USE;
 
-/* Give back what gate_take(), gate_try() or a waiter's function gave. */
+bool gate_is_dry(const struct gate *g);
+
+/*
+ * Of one whom gate_take() refused in dry run: take one of as many permits
+ * more as the queue has places, as if it could wait for it inside.  False if
+ * there is none: it would have been refused.
+ */
+bool gate_take_dry(struct gate *g) MUST_USE;
+
+/*
+ * Give back what gate_take(), gate_try(), gate_take_dry() or a waiter's
+ * function gave.
+ */
 void gate_release(struct gate *g, unsigned worker, nsec_t now);
 
 /* Leave the queue; does nothing if *w waits no more. */

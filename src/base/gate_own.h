@@ -65,6 +65,7 @@ struct gate {
 	_Atomic unsigned	 pulse_shift;
 	atomic_bool		 adaptive;
 	atomic_bool		 by_key;	/* newcomers get lanes */
+	atomic_bool		 dry;
 	_Atomic nsec_t		 queue_target;
 	_Atomic(struct gate_fair *) fair;	/* NULL: never asked for */
 	unsigned		 workers;

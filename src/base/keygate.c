@@ -51,6 +51,7 @@ struct keygate {
 	struct keytable		*table;
 	_Atomic uint64_t	 limit;
 	_Atomic uint64_t	 queue;
+	atomic_bool		 dry;
 	_Alignas(CACHE_LINE) _Atomic uint64_t mails;
 	uint64_t		 row_words;
 	unsigned		 workers;
@@ -96,6 +97,7 @@ keygate_new(const struct gate_spec *spec, uint64_t rows, unsigned workers,
 	g->arg = arg;
 	atomic_init(&g->limit, limit_of(spec));
 	atomic_init(&g->queue, spec->queue);
+	atomic_init(&g->dry, spec->dry);
 	for (unsigned i = 0; i < workers; i++)
 		side_init(&g->sides[i], g);
 	return g;
@@ -148,6 +150,24 @@ static uint64_t
 limit_of(const struct gate_spec *spec)
 {
 	return spec->limit != 0 ? spec->limit : UINT64_MAX;
+}
+
+bool
+keygate_is_dry(const struct keygate *g)
+{
+	return atomic_load_explicit(&g->dry, memory_order_relaxed);
+}
+
+/*
+ * How many may be in use once somebody waits.  Stored in this order by
+ * keygate_set(), so whoever sees its limit sees whether it is a dry run.
+ */
+static uint64_t
+room_for_waiters(const struct keygate *g)
+{
+	uint64_t limit = atomic_load(&g->limit);
+
+	return keygate_is_dry(g) ? UINT64_MAX : limit;
 }
 
 /* --- a worker's waiters ------------------------------------------------ */
@@ -258,7 +278,7 @@ static void
 pass_on(struct keygate *g, struct side *own, uint32_t row,
     struct key_count left, nsec_t now)
 {
-	if (left.waiting == 0 || left.in_use >= atomic_load(&g->limit))
+	if (left.waiting == 0 || left.in_use >= room_for_waiters(g))
 		return;
 
 	struct keygate_waiter *leader = find_leader(own, row);
@@ -291,10 +311,10 @@ keygate_take(struct keygate *g, const struct keygate_call *c,
 	enum key_result r = keytable_enter(g->table, c->key, &b, &w->row);
 
 	b.queue = atomic_load_explicit(&g->queue, memory_order_relaxed);
-	if (r == KEY_REFUSED && b.queue != 0) {
+	if (r == KEY_REFUSED && b.queue != 0 && !keygate_is_dry(g)) {
 		add_to_waiting(s, 1);
 		/* Again: keygate_set() looks at `waiting` after changing. */
-		b.limit = atomic_load(&g->limit);
+		b.limit = room_for_waiters(g);
 		r = keytable_enter(g->table, c->key, &b, &w->row);
 		if (r != KEY_WAITS)
 			add_to_waiting(s, -1);
@@ -311,6 +331,22 @@ keygate_take(struct keygate *g, const struct keygate_call *c,
 		*why = r == KEY_NO_ROW ? FAIL_KEYS_FULL : FAIL_QUEUE_FULL;
 		return GATE_REFUSED;
 	}
+}
+
+bool
+keygate_take_dry(struct keygate *g, const struct keygate_call *c,
+    uint32_t *row)
+{
+	uint64_t limit = atomic_load(&g->limit);
+	uint64_t queue = atomic_load(&g->queue);
+	struct key_bounds b = { MIN(limit, KEYTABLE_MAX_COUNT) + queue, 0 };
+
+	ASSERT(c->worker < g->workers);
+	if (queue == 0 ||
+	    keytable_enter(g->table, c->key, &b, row) != KEY_TAKEN)
+		return false;
+	add_to_in_use(&g->sides[c->worker], 1);
+	return true;
 }
 
 void
@@ -353,7 +389,7 @@ look_at(struct keygate *g, struct side *s, uint32_t row, nsec_t now)
 	while ((leader = find_leader(s, row)) != NULL) {
 		struct gate_waiter *w = &leader->gate;
 
-		if (!keytable_promote(g->table, row, atomic_load(&g->limit)))
+		if (!keytable_promote(g->table, row, room_for_waiters(g)))
 			return;
 		remove_waiter(s, leader);
 		add_to_waiting(s, -1);
@@ -416,6 +452,7 @@ on_mail(struct mail *m)
 void
 keygate_set(struct keygate *g, const struct gate_spec *spec, nsec_t now)
 {
+	atomic_store(&g->dry, spec->dry);
 	atomic_store(&g->limit, limit_of(spec));
 	atomic_store(&g->queue, spec->queue);
 	for (unsigned i = 0; i < g->workers; i++) {
@@ -460,7 +497,7 @@ validate_side(const struct keygate *g, const struct side *s)
 				here += waiter_at(v)->row == w->row;
 			ASSERT(w->row_waiters.next == &w->gate.link);
 			ASSERT(here == w->count && c.waiting >= here);
-			ASSERT(c.in_use >= atomic_load(&g->limit));
+			ASSERT(c.in_use >= room_for_waiters(g));
 			n += here;
 		}
 	return n;

@@ -20,7 +20,7 @@
  *           keygate_set() one at a time.
  * Promise:  as in gate.h, for each key; but waiters of one key are served in
  *           order of arrival only within a worker, always the first first,
- *           and there is no prediction.
+ *           and there is no prediction.  In dry run, as there.
  * Limits:   KEYTABLE_MAX_COUNT permits and waiters for a key.
  */
 #ifndef PENSTOCK_BASE_KEYGATE_H
@@ -76,6 +76,14 @@ struct keygate_call {
 enum gate_result keygate_take(struct keygate *g,
     const struct keygate_call *call, struct keygate_waiter *w,
     enum failure *why) MUST_USE;
+
+bool keygate_is_dry(const struct keygate *g);
+
+/*
+ * Of one whom keygate_take() refused in dry run: as gate_take_dry(), in *row.
+ */
+bool keygate_take_dry(struct keygate *g, const struct keygate_call *call,
+    uint32_t *row) MUST_USE;
 
 /* Give back a permit of w->row. */
 void keygate_release(struct keygate *g, unsigned worker, uint32_t row,

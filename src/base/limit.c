@@ -36,6 +36,19 @@ limit_pass_stand(struct limit_pass *p, uint64_t turns_key,
 
 /* --- rate -------------------------------------------------------------- */
 
+/* For how long that holds it, or that it is refused. */
+static nsec_t
+token_is_late(struct limit_pass *p, nsec_t wait)
+{
+	if (p->charged_by->spec.dry_run) {
+		limit_dry_rate(p);
+		return 0;
+	}
+	if (!p->charged)
+		count_refusal(p->limit, FAIL_RATE_LIMITED);
+	return wait;
+}
+
 nsec_t
 limit_rate(struct limit_pass *p, nsec_t now)
 {
@@ -56,9 +69,7 @@ limit_rate(struct limit_pass *p, nsec_t now)
 		p->charged = wait <= n->keybucket.wait * KEYBUCKET_UNIT;
 	}
 	p->charged_by = n;
-	if (!p->charged)
-		count_refusal(l, FAIL_RATE_LIMITED);
-	return wait;
+	return LIKELY(wait == 0) ? 0 : token_is_late(p, wait);
 }
 
 void
@@ -132,23 +143,27 @@ limit_enter(struct limit_pass *p, unsigned worker, nsec_t now,
 	struct limit *l = p->limit;
 	struct gate *g = l->gate;
 	struct keygate *kg = l->keygate;
+	struct keygate_call call = { p->key, worker, now };
 	enum gate_result r;
 
 	ASSERT(worker < l->workers && !p->inside);
+	if (UNLIKELY(p->would != FAIL_NONE))
+		return GATE_TAKEN;	/* it would have come no further */
 	if (g != NULL)
 		r = gate_take(g, worker, &p->waiter, now, why);
 	else if (kg != NULL)
-		r = enter_keyed(p, kg, &(struct keygate_call){
-			.key = p->key, .worker = worker, .now = now,
-		}, why);
+		r = enter_keyed(p, kg, &call, why);
 	else
 		return GATE_TAKEN;
 
 	p->inside = r == GATE_TAKEN;
 	p->entered = now;
 	p->worker = worker;
-	if (r == GATE_REFUSED)
+	if (UNLIKELY(r == GATE_REFUSED)) {
+		if (limit_dry_enter(p, &call, *why))
+			return GATE_TAKEN;
 		count_refusal(l, *why);
+	}
 	return r;
 }
 
@@ -200,19 +215,18 @@ limit_leave(struct limit_pass *p, unsigned worker, nsec_t now,
 
 /* --- sessions ---------------------------------------------------------- */
 
-static bool
+static enum failure
 begin_unkeyed(struct limit *l, uint64_t most)
 {
 	uint64_t n = atomic_load(&l->sessions);
 
 	while (n < most)
 		if (atomic_compare_exchange_weak(&l->sessions, &n, n + 1))
-			return true;
-	count_refusal(l, FAIL_CONNECTION_LIMIT);
-	return false;
+			return FAIL_NONE;
+	return FAIL_CONNECTION_LIMIT;
 }
 
-static bool
+static enum failure
 begin_keyed(struct limit_pass *p, const struct limit_spec *s)
 {
 	struct limit *l = p->limit;
@@ -220,16 +234,12 @@ begin_keyed(struct limit_pass *p, const struct limit_spec *s)
 
 	switch (keytable_enter(l->keysessions, p->key, &b, &p->session_row)) {
 	case KEY_TAKEN:
-		return true;
+		return FAIL_NONE;
 	case KEY_NO_ROW:
 		p->session_row = KEYGATE_NO_ROW;
-		if (s->allow_when_full)
-			return true;
-		count_refusal(l, FAIL_KEYS_FULL);
-		return false;
+		return s->allow_when_full ? FAIL_NONE : FAIL_KEYS_FULL;
 	default:
-		count_refusal(l, FAIL_CONNECTION_LIMIT);
-		return false;
+		return FAIL_CONNECTION_LIMIT;
 	}
 }
 
@@ -241,9 +251,15 @@ limit_session_begin(struct limit_pass *p)
 	ASSERT(!p->session);
 	if (s->connections == 0)
 		return true;
-	p->session = limit_is_keyed(s) ?
+
+	enum failure why = limit_is_keyed(s) ?
 	    begin_keyed(p, s) : begin_unkeyed(p->limit, s->connections);
-	return p->session;
+	p->session = why == FAIL_NONE;
+	if (!p->session && s->dry_run)
+		limit_dry_refuse(p, why);
+	else if (!p->session)
+		count_refusal(p->limit, why);
+	return p->session || s->dry_run;
 }
 
 void

@@ -12,6 +12,12 @@
  * limit_leave() ends.  Limits are passed in order of `rank`, and one waits at
  * each while holding only lower ones; that excludes deadlock.
  *
+ * In dry run a limit lets everybody through at once, and counts whom it would
+ * have held or refused.  So that the count is what it would be, tokens are
+ * charged and permits taken all the same, but not by those it would have
+ * refused; what can't be known is how long one who would have waited would
+ * have been inside, and so he counts as if he were at once.
+ *
  * Owner:    the registry; limits_get() adds a reference, limit_unref() ends it.
  * Threads:  limits_get(): main's only; the rest: any worker, with its own
  *           number, below the `workers` that limits_new() was told.  A pass is
@@ -55,6 +61,7 @@ struct limit_spec {
 	uint64_t	 connections;	/* sessions per key; 0: any */
 	uint64_t	 keys;		/* rows of the tables */
 	bool		 allow_when_full; /* table_full = allow */
+	bool		 dry_run;	/* gate.dry is the same */
 };
 
 static inline bool
@@ -82,6 +89,7 @@ struct limit_pass {
 	bool			 charged;	/* a token was taken */
 	bool			 inside;	/* a permit is held */
 	bool			 session;	/* a session is counted */
+	enum failure		 would;		/* be refused for; dry run */
 	const struct limit_numbers *charged_by;
 	void			*owner;		/* the caller's, untouched */
 };
@@ -136,7 +144,8 @@ void limit_pass_stand(struct limit_pass *p, uint64_t turns_key,
  * Take a token.  0: taken (or no bucket).  Otherwise the time after which it
  * would be due: up to the spec's `wait` the token is taken all the same
  * (p->charged) and the caller holds the exchange that long; beyond it none
- * is, and the exchange is refused with that as its Retry-After.
+ * is, and the exchange is refused with that as its Retry-After.  In dry run
+ * always 0.
  */
 nsec_t limit_rate(struct limit_pass *p, nsec_t now) MUST_USE;
 
@@ -146,7 +155,8 @@ void limit_rate_undo(struct limit_pass *p);
 /*
  * Take a permit.  GATE_TAKEN (also when there is no gate), GATE_WAITS: the
  * pass's function is called later, as in gate.h, with &p->waiter; then
- * p->inside says whether it has the permit.  GATE_REFUSED with *why.
+ * p->inside says whether it has the permit.  GATE_REFUSED with *why.  In dry
+ * run always GATE_TAKEN, with or without a permit.
  */
 enum gate_result limit_enter(struct limit_pass *p, unsigned worker,
     nsec_t now, enum failure *why) MUST_USE;
@@ -176,6 +186,8 @@ struct limit_state {
 	const char		*name;
 	struct gate_state	 gate;		/* keyed: sums, limit a key's */
 	const uint64_t		*refused;	/* FAIL_COUNT of them */
+	const uint64_t		*would_refuse;	/* the same, in dry run */
+	uint64_t		 would_wait;
 	const struct hist	*waits;		/* of those who waited */
 };
 typedef void limit_look_fn(void *arg, const struct limit_state *s);

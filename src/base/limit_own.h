@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * limit_own.h - what a limit consists of; for limit.c and limits.c alone.
+ * limit_own.h - what a limit consists of; for limit*.c alone.
  *
  * Numbers never change once they are published: a reload publishes others,
  * and the old ones are kept, so a worker in the middle of reading finds them
@@ -39,6 +39,8 @@ struct limit {
 	struct list		 link;		/* of the registry */
 	_Atomic uint64_t	 refs;
 	_Atomic uint64_t	 refused[FAIL_COUNT];
+	_Atomic uint64_t	 would_refuse[FAIL_COUNT];	/* dry run */
+	_Atomic uint64_t	 would_wait;
 	unsigned		 workers;
 	struct hist		 waits[];	/* one a worker */
 };
@@ -48,5 +50,20 @@ limit_numbers(const struct limit *l)
 {
 	return atomic_load_explicit(&l->numbers, memory_order_acquire);
 }
+
+/* --- limit_dry.c: dry run ---------------------------------------------- */
+
+/* Count that p would have been refused. */
+void limit_dry_refuse(struct limit_pass *p, enum failure why);
+
+/* Its token is late, or there is none. */
+void limit_dry_rate(struct limit_pass *p);
+
+/*
+ * Its gate has refused it; false if that isn't in dry run, and so the refusal
+ * is one.
+ */
+bool limit_dry_enter(struct limit_pass *p, const struct keygate_call *call,
+    enum failure why) MUST_USE;
 
 #endif

@@ -192,7 +192,7 @@ is_same_gate(const struct gate_spec *a, const struct gate_spec *b)
 	return a->limit == b->limit && a->queue == b->queue &&
 	    a->queue_timeout == b->queue_timeout &&
 	    a->adaptive == b->adaptive && a->by_key == b->by_key &&
-	    a->queue_target == b->queue_target;
+	    a->queue_target == b->queue_target && a->dry == b->dry;
 }
 
 static bool
@@ -202,6 +202,7 @@ is_same(const struct limit_spec *a, const struct limit_spec *b)
 	    a->burst == b->burst && a->wait == b->wait &&
 	    a->connections == b->connections &&
 	    a->allow_when_full == b->allow_when_full &&
+	    a->dry_run == b->dry_run &&
 	    is_same_by(&a->turns, &b->turns) &&
 	    is_same_gate(&a->gate, &b->gate);
 }
@@ -346,17 +347,26 @@ limit_key_of_text(const struct limits *r, struct str text)
 }
 
 static void
+read_counts(uint64_t to[FAIL_COUNT], const _Atomic uint64_t from[FAIL_COUNT])
+{
+	for (int i = 0; i < FAIL_COUNT; i++)
+		to[i] = atomic_load_explicit(&from[i], memory_order_relaxed);
+}
+
+static void
 look_at(const struct limit *l, nsec_t now, limit_look_fn *fn, void *arg)
 {
 	struct hist waits = { .sum = 0 };
-	uint64_t refused[FAIL_COUNT];
+	uint64_t refused[FAIL_COUNT], would_refuse[FAIL_COUNT];
 	struct limit_state s = {
 		.name = l->name, .refused = refused, .waits = &waits,
+		.would_refuse = would_refuse,
+		.would_wait = atomic_load_explicit(&l->would_wait,
+		    memory_order_relaxed),
 	};
 
-	for (int i = 0; i < FAIL_COUNT; i++)
-		refused[i] = atomic_load_explicit(&l->refused[i],
-		    memory_order_relaxed);
+	read_counts(refused, l->refused);
+	read_counts(would_refuse, l->would_refuse);
 	for (unsigned i = 0; i < l->workers; i++)
 		hist_merge(&waits, &l->waits[i]);
 	if (l->gate != NULL)

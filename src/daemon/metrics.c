@@ -199,14 +199,34 @@ print_waits(void *arg, const struct limit_state *s)
 }
 
 static void
-print_refused(void *arg, const struct limit_state *s)
+print_reasons(struct metrics *m, const char *name, const char *limit,
+    const uint64_t *counts)
 {
 	for (enum failure why = FAIL_NONE + 1; why < FAIL_COUNT; why++)
-		if (s->refused[why] != 0)
-			metric_line(arg, "limit_refused_total",
-			    LABELS({ "limit", s->name },
+		if (counts[why] != 0)
+			metric_line(m, name, LABELS({ "limit", limit },
 			    { "reason", failure_row(why)->token }),
-			    s->refused[why]);
+			    counts[why]);
+}
+
+static void
+print_refused(void *arg, const struct limit_state *s)
+{
+	print_reasons(arg, "limit_refused_total", s->name, s->refused);
+}
+
+static void
+print_would_refuse(void *arg, const struct limit_state *s)
+{
+	print_reasons(arg, "limit_would_refuse_total", s->name,
+	    s->would_refuse);
+}
+
+static void
+print_would_wait(void *arg, const struct limit_state *s)
+{
+	metric_line(arg, "limit_would_wait_total",
+	    LABELS({ "limit", s->name }), s->would_wait);
 }
 
 static void
@@ -241,6 +261,12 @@ gather_limits(struct metrics *m, const struct metrics_source *from)
 	metric_head(m, "limit_refused_total", METRIC_COUNTER,
 	    "Exchanges that a limit refused.");
 	limits_look(limits, from->now, print_refused, m);
+	metric_head(m, "limit_would_refuse_total", METRIC_COUNTER,
+	    "Exchanges that a limit in dry run would have refused.");
+	limits_look(limits, from->now, print_would_refuse, m);
+	metric_head(m, "limit_would_wait_total", METRIC_COUNTER,
+	    "Exchanges that a limit in dry run would have made to wait.");
+	limits_look(limits, from->now, print_would_wait, m);
 }
 
 /* --- workers, their loops and memory ------------------------------------ */

@@ -4,7 +4,7 @@
  */
 #include "proxy/access_log.h"
 
-#include "proxy/exchange.h"
+#include "proxy/admit.h"
 #include "proxy/worker.h"
 
 /* Texts that a line needs only while it is made. */
@@ -63,6 +63,25 @@ id_text(const struct exchange *x, struct texts *t)
 	for (unsigned i = 0; i < sizeof t->id; i++)
 		t->id[i] = "0123456789abcdef"[x->id >> (60 - 4 * i) & 15];
 	return str_make(t->id, sizeof t->id);
+}
+
+/* Why a limit in dry run would have refused it. */
+static struct str
+would_text(const struct exchange *x)
+{
+	const struct limit_pass *p = x->route->dry_run ?
+	    admit_would_refuse(x) : NULL;
+
+	return p == NULL ? STR("") : str_of(failure_row(p->would)->token);
+}
+
+static struct str
+would_limit_text(const struct exchange *x)
+{
+	const struct limit_pass *p = x->route->dry_run ?
+	    admit_would_refuse(x) : NULL;
+
+	return p == NULL ? STR("") : str_of(limit_spec(p->limit)->name);
 }
 
 static nsec_t

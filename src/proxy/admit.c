@@ -199,5 +199,26 @@ admit_leave(struct exchange *x)
 		if (!admitted)
 			limit_rate_undo(p);
 	}
-	x->pass_count = 0;
+}
+
+/* --- dry run ----------------------------------------------------------- */
+
+static const struct limit_pass *
+first_refusal(const struct limit_pass *passes, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (passes[i].would != FAIL_NONE)
+			return &passes[i];
+	return NULL;
+}
+
+const struct limit_pass *
+admit_would_refuse(const struct exchange *x)
+{
+	const struct limit_pass *p = first_refusal(x->passes, x->pass_count);
+
+	if (p == NULL && x->session->passes != NULL)
+		p = first_refusal(x->session->passes,
+		    x->service->session_limit_count);
+	return p;
 }

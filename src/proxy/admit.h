@@ -25,4 +25,10 @@ void admit_leave_upstream(struct exchange *x);
 /* Give back all permits, and tokens if it was not admitted. */
 void admit_leave(struct exchange *x);
 
+/*
+ * Of a limit in dry run that would have refused it, or its connection, the
+ * first pass, whose `would` says why; NULL if none would have.
+ */
+const struct limit_pass *admit_would_refuse(const struct exchange *x);
+
 #endif

@@ -45,10 +45,12 @@ setup_limit_spec(const struct conf_limit *l)
 			.adaptive = l->queue_order == QUEUE_ORDER_ADAPTIVE,
 			.queue_target = l->queue_target,
 			.by_key = l->queue_fair_by.what != LIMIT_KEY_NONE,
+			.dry = l->dry_run,
 		},
 		.connections = l->connections,
 		.keys = l->keys,
 		.allow_when_full = l->table_full == TABLE_FULL_ALLOW,
+		.dry_run = l->dry_run,
 	};
 
 	/* As many as the rate lets through in a second. */
@@ -108,6 +110,7 @@ add_limits(struct setup *s, struct route *r, const struct conf_refs *refs,
 		}
 		r->limits[at] = (struct route_limit){ l, of_upstream };
 		r->limit_count++;
+		r->dry_run = r->dry_run || limit_spec(l)->dry_run;
 	}
 }
 

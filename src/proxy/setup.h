@@ -40,6 +40,7 @@ struct route {
 	struct timeouts		 timeouts;
 	struct route_limit	 limits[ROUTE_LIMITS];	/* by rank */
 	unsigned		 limit_count;
+	bool			 dry_run;	/* of any of them */
 	enum gate_class		 class;		/* while it waits */
 	const char		*host_header;	/* or NULL */
 	const char		*name;		/* or "" */

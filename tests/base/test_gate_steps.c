@@ -30,6 +30,7 @@ move(unsigned worker)
 			break;
 		spec.limit = crew_random(&seed, 4);
 		spec.by_key = crew_random(&seed, 2) == 0;
+		spec.dry = crew_random(&seed, 4) == 0;
 		gate_set(g, &spec, worker, now);
 		break;
 	case 1: case 2: case 3: case 4: case 5: case 6:
@@ -41,8 +42,9 @@ move(unsigned worker)
 	default:
 		if (guests[i].inside)
 			release(i);
-		else if (!gate_is_waiting(&guests[i].w))
-			(void)!take_as_any(i, worker, &seed);
+		else if (!gate_is_waiting(&guests[i].w) &&
+		    take_as_any(i, worker, &seed) == GATE_REFUSED)
+			guests[i].inside = gate_is_dry(g) && gate_take_dry(g);
 	}
 }
 
@@ -68,6 +70,7 @@ START_TEST(nobody_is_forgotten_in_any_order_of_steps)
 		gate_validate(g, count_inside());
 		CREW_ASSERT(spec.limit == 0 || look().waiting == 0 ||
 		    look().in_use >= spec.limit);
+		CREW_ASSERT(!spec.dry || look().waiting == 0);
 	}
 }
 END_TEST

@@ -208,6 +208,7 @@ static const char *const right[] = {
 	FORWARD "[limit l]\nconcurrency = 1\nqueue = 1\nqueue_timeout = 1s\n"
 	    "queue_order = adaptive\nqueue_target = 1ms\n",
 	FORWARD "[limit l]\nrate = 1/h\nburst = 1281023\n",
+	FORWARD "[limit l]\nrate = 1/h\ndry_run = on\n",
 	FORWARD "limits = l0 l1 l2 l3 l4 l5 l6 l7\n" LIMITS,
 	/* The same one in several places is passed once. */
 	GATEWAY "limits = l0 l1 l2 l3 l4\n" UPSTREAM

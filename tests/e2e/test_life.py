@@ -156,9 +156,9 @@ def test_a_line_of_the_log_has_every_field(gateway, upstream, tmp_path):
     assert second["reused"] is True
     assert (refused["status"], refused["reason"]) == (429, "rate_limited")
     assert "server" not in refused and "connect" not in refused
-    # What has no user and no reason leaves both out; nothing else is missing.
+    # It had no user, no reason, and no dry run; nothing else is missing.
     names = {"time", *first, "queue", "connect", "first_byte", "total", "id",
-             "user", "reason"}
+             "user", "reason", "would_refuse", "would_refuse_limit"}
     assert names == {"time", *log_fields()}
 
 

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_limit_saying.c - what limits say of themselves: dry run;
+ * src/base/limit_*.c and what they ask of gates.
+ */
+#include <check.h>
+#include <string.h>
+
+#include "base/crew.h"
+#include "base/limit.h"
+#include "base/rng.h"
+#include "harness.h"
+
+#define MSEC	NSEC_PER_MSEC
+#define SEC	NSEC_PER_SEC
+
+enum { GUESTS = 12, ROUNDS = 20000 };
+
+/* A limit, and some who pass it, each on a worker of its own. */
+struct house {
+	struct limit_spec	 spec;
+	struct limit		*limit;
+	struct limit_pass	 guests[GUESTS];
+};
+
+static struct limits *registry;
+static struct house house, twin;
+static nsec_t now;
+static int served;
+
+static void
+on_served(struct gate_waiter *w, enum failure how)
+{
+	(void)w;
+	served += how == FAIL_NONE;
+}
+
+/* Ask for it with the numbers as they are now, as a reload does. */
+static void
+reload(struct house *h)
+{
+	struct limit *old = h->limit;
+
+	h->spec.gate.dry = h->spec.dry_run;
+	h->limit = limits_get(registry, &h->spec, LIMIT_AT_ROUTE, 0, now);
+	ck_assert(old == NULL || old == h->limit);
+	limit_unref(registry, &old);
+	crew_settle();
+}
+
+static void
+furnish(struct house *h, const char *name, int keyed)
+{
+	h->spec.name = name;
+	h->spec.rate_span = SEC;
+	if (h->spec.keys == 0)
+		h->spec.keys = 64;
+	h->spec.gate.queue_timeout = SEC;
+	if (keyed)
+		h->spec.key.what = LIMIT_KEY_CLIENT_ADDRESS;
+	reload(h);
+	for (int i = 0; i < GUESTS; i++)
+		limit_pass_init(&h->guests[i], h->limit,
+		    keyed ? UINT64_C(77) << 40 : 0, on_served);
+}
+
+static void
+set_up(void)
+{
+	crew_setup();
+	registry = limits_new(CREW, crew_wake, NULL);
+	memset(&house, 0, sizeof house);
+	memset(&twin, 0, sizeof twin);
+	now = 1000 * SEC;
+	served = 0;
+}
+
+static void
+leave(struct house *h, int i)
+{
+	limit_leave(&h->guests[i], (unsigned)i % CREW, now, FAIL_NONE);
+	limit_session_end(&h->guests[i]);
+	crew_settle();
+}
+
+static void
+empty(struct house *h)
+{
+	if (h->limit == NULL)
+		return;
+	for (int i = 0; i < GUESTS; i++)
+		leave(h, i);
+	limit_unref(registry, &h->limit);
+}
+
+static void
+clean_up(void)
+{
+	empty(&house);
+	empty(&twin);
+	limits_free(&registry);
+}
+
+static enum failure why;
+
+static enum gate_result
+enter(struct house *h, int i)
+{
+	return limit_enter(&h->guests[i], (unsigned)i % CREW, now, &why);
+}
+
+/* --- what limits_look() says ------------------------------------------- */
+
+struct seen {
+	const char		*name;
+	struct gate_state	 gate;
+	uint64_t		 would_wait;
+	uint64_t		 refused[FAIL_COUNT], would[FAIL_COUNT];
+};
+
+static void
+on_look(void *arg, const struct limit_state *s)
+{
+	struct seen *v = arg;
+
+	if (strcmp(s->name, v->name) != 0)
+		return;
+	v->gate = s->gate;
+	v->would_wait = s->would_wait;
+	memcpy(v->refused, s->refused, sizeof v->refused);
+	memcpy(v->would, s->would_refuse, sizeof v->would);
+}
+
+static struct seen
+look(const struct house *h)
+{
+	struct seen v = { .name = h->spec.name };
+
+	limits_look(registry, now, on_look, &v);
+	return v;
+}
+
+/* --- dry run; each with and without a key ------------------------------ */
+
+static void
+dry_house(int keyed, uint64_t permits, uint64_t queue)
+{
+	house.spec.dry_run = true;
+	house.spec.gate.limit = permits;
+	house.spec.gate.queue = queue;
+	furnish(&house, "house", keyed);
+}
+
+START_TEST(all_are_let_in_and_counted_by_what_would_have_been)
+{
+	dry_house(_i, 2, 1);
+	for (int i = 0; i < 5; i++)
+		ck_assert_int_eq(enter(&house, i), GATE_TAKEN);
+	ck_assert(house.guests[2].inside && !house.guests[3].inside);
+	ck_assert_int_eq(house.guests[2].would, FAIL_NONE);
+	ck_assert_int_eq(house.guests[3].would, FAIL_QUEUE_FULL);
+	ck_assert_uint_eq(look(&house).would_wait, 1);
+	ck_assert_uint_eq(look(&house).would[FAIL_QUEUE_FULL], 2);
+	ck_assert_uint_eq(look(&house).refused[FAIL_QUEUE_FULL], 0);
+	ck_assert_uint_eq(look(&house).gate.in_use, 3);
+	ck_assert_uint_eq(look(&house).gate.waiting, 0);
+	leave(&house, 4);
+	leave(&house, 0);
+	ck_assert_uint_eq(look(&house).gate.in_use, 2);
+	ck_assert_int_eq(enter(&house, 5), GATE_TAKEN);
+	ck_assert_uint_eq(look(&house).would_wait, 2);
+}
+END_TEST
+
+/* Where nobody would wait, the dry run knows exactly. */
+START_TEST(as_many_would_be_refused_as_are)
+{
+	static bool in[GUESTS];
+	uint64_t rng = 7;
+
+	dry_house(_i, 4, 0);
+	twin.spec = house.spec;
+	twin.spec.dry_run = false;
+	furnish(&twin, "twin", _i);
+	memset(in, 0, sizeof in);
+	for (int n = 0; n < ROUNDS; n++) {
+		int i = (int)rng_below(&rng, GUESTS);
+
+		if (in[i]) {
+			leave(&house, i);
+			leave(&twin, i);
+			in[i] = false;
+			continue;
+		}
+		house.guests[i].would = FAIL_NONE;
+		ck_assert_int_eq(enter(&house, i), GATE_TAKEN);
+		in[i] = enter(&twin, i) == GATE_TAKEN;
+		ck_assert(in[i] == (house.guests[i].would == FAIL_NONE));
+	}
+	ck_assert_uint_gt(look(&twin).refused[FAIL_QUEUE_FULL], ROUNDS / 10);
+	ck_assert_uint_eq(look(&twin).refused[FAIL_QUEUE_FULL],
+	    look(&house).would[FAIL_QUEUE_FULL]);
+	ck_assert_uint_eq(look(&house).would_wait, 0);
+}
+END_TEST
+
+static nsec_t
+charge(struct house *h, int i)
+{
+	h->guests[i].charged = false;
+	h->guests[i].would = FAIL_NONE;
+	return limit_rate(&h->guests[i], now);
+}
+
+START_TEST(as_many_tokens_would_be_missing_as_are)
+{
+	uint64_t rng = 8;
+
+	house.spec.rate = 50;
+	house.spec.burst = 5;
+	house.spec.wait = 30 * MSEC;
+	twin.spec = house.spec;
+	house.spec.dry_run = true;
+	furnish(&house, "house", _i);
+	furnish(&twin, "twin", _i);
+	uint64_t late = 0;
+	for (int n = 0; n < ROUNDS; n++) {
+		now += rng_below(&rng, 30 * MSEC);
+		nsec_t wait = charge(&twin, 0);
+		ck_assert_uint_eq(charge(&house, 0), 0);
+		ck_assert(house.guests[0].charged == twin.guests[0].charged);
+		late += wait > 0 && twin.guests[0].charged;
+	}
+	ck_assert_uint_gt(late, 0);
+	ck_assert_uint_eq(look(&house).would_wait, late);
+	ck_assert_uint_gt(look(&twin).refused[FAIL_RATE_LIMITED], 100);
+	ck_assert_uint_eq(look(&twin).refused[FAIL_RATE_LIMITED],
+	    look(&house).would[FAIL_RATE_LIMITED]);
+}
+END_TEST
+
+START_TEST(who_would_be_refused_takes_neither_place_nor_token)
+{
+	house.spec.rate = 1;
+	house.spec.burst = 2;
+	dry_house(_i, 1, 0);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_uint_eq(limit_rate(&house.guests[i], now), 0);
+		ck_assert_int_eq(enter(&house, i), GATE_TAKEN);
+	}
+	/* The second got its token back, which the third has taken. */
+	ck_assert_int_eq(house.guests[1].would, FAIL_QUEUE_FULL);
+	ck_assert(!house.guests[1].charged);
+	ck_assert_int_eq(house.guests[2].would, FAIL_QUEUE_FULL);
+	leave(&house, 0);
+	ck_assert_uint_eq(limit_rate(&house.guests[3], now), 0);
+	ck_assert_uint_eq(limit_rate(&house.guests[4], now), 0);
+	ck_assert_int_eq(house.guests[4].would, FAIL_RATE_LIMITED);
+	/* So it has no business at the gate. */
+	ck_assert_int_eq(enter(&house, 4), GATE_TAKEN);
+	ck_assert_uint_eq(look(&house).gate.in_use, 0);
+	ck_assert_int_eq(enter(&house, 3), GATE_TAKEN);
+	ck_assert_uint_eq(look(&house).gate.in_use, 1);
+}
+END_TEST
+
+START_TEST(a_reload_lets_in_who_waits_and_loses_no_permit)
+{
+	dry_house(_i, 2, 4);
+	house.spec.dry_run = false;
+	reload(&house);
+	for (int i = 0; i < 6; i++)
+		(void)!enter(&house, i);
+	ck_assert_int_eq(enter(&house, 6), GATE_REFUSED);
+	ck_assert_uint_eq(look(&house).gate.waiting, 4);
+	house.spec.dry_run = true;
+	house.spec.gate.queue = 1;
+	reload(&house);
+	ck_assert_int_eq(served, 4);
+	ck_assert_uint_eq(look(&house).gate.in_use, 6);
+	ck_assert_int_eq(enter(&house, 6), GATE_TAKEN);
+	ck_assert_int_eq(house.guests[6].would, FAIL_QUEUE_FULL);
+	house.spec.dry_run = false;
+	reload(&house);
+	/* A debt, as if the limit had been lowered. */
+	for (int i = 0; i < 4; i++) {
+		ck_assert_int_eq(enter(&house, 7), GATE_WAITS);
+		leave(&house, 7);
+		leave(&house, i);
+	}
+	ck_assert_int_eq(enter(&house, 7), GATE_WAITS);
+	leave(&house, 4);
+	ck_assert(house.guests[7].inside);
+	ck_assert_uint_eq(look(&house).gate.in_use, 2);
+}
+END_TEST
+
+START_TEST(sessions_too)
+{
+	house.spec.connections = 2;
+	dry_house(_i, 0, 0);
+	for (int i = 0; i < 4; i++)
+		ck_assert(limit_session_begin(&house.guests[i]));
+	ck_assert_int_eq(house.guests[2].would, FAIL_CONNECTION_LIMIT);
+	ck_assert_uint_eq(look(&house).would[FAIL_CONNECTION_LIMIT], 2);
+	limit_session_end(&house.guests[2]);
+	limit_session_end(&house.guests[1]);
+	ck_assert(limit_session_begin(&house.guests[4]));
+	ck_assert_int_eq(house.guests[4].would, FAIL_NONE);
+}
+END_TEST
+
+/* A line has seven rows. */
+START_TEST(a_full_table_would_refuse)
+{
+	house.spec.keys = 1;
+	dry_house(1, 1, 4);
+	for (int i = 0; i < 9; i++) {
+		house.guests[i].key = (uint64_t)(i + 1) << 40;
+		ck_assert_int_eq(enter(&house, i), GATE_TAKEN);
+		ck_assert_int_eq(house.guests[i].would,
+		    i < 7 ? FAIL_NONE : FAIL_KEYS_FULL);
+	}
+	ck_assert_uint_eq(look(&house).would[FAIL_KEYS_FULL], 2);
+}
+END_TEST
+
+static void
+add_dry(Suite *s)
+{
+	TCase *t = tcase_create("dry run");
+
+	tcase_add_checked_fixture(t, set_up, clean_up);
+	tcase_add_loop_test(t,
+	    all_are_let_in_and_counted_by_what_would_have_been, 0, 2);
+	tcase_add_loop_test(t, as_many_would_be_refused_as_are, 0, 2);
+	tcase_add_loop_test(t, as_many_tokens_would_be_missing_as_are, 0, 2);
+	tcase_add_loop_test(t,
+	    who_would_be_refused_takes_neither_place_nor_token, 0, 2);
+	tcase_add_loop_test(t, a_reload_lets_in_who_waits_and_loses_no_permit,
+	    0, 2);
+	tcase_add_loop_test(t, sessions_too, 0, 2);
+	tcase_add_test(t, a_full_table_would_refuse);
+	suite_add_tcase(s, t);
+}
+
+int
+main(void)
+{
+	Suite *s = suite_create("limit_saying");
+
+	add_dry(s);
+	return run_suite(s);
+}

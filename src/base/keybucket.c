@@ -254,15 +254,25 @@ keybucket_give_back(struct keybuckets *t, uint64_t key,
 			return;
 }
 
+static uint64_t
+debt_of(const struct keybuckets *t, uint64_t key, nsec_t now)
+{
+	const struct line *l = line_of(t, key);
+	int i = find_tag(l, tag_of(key));
+
+	return i == -1 ? 0 : debt(t, atomic_load(&l->places[i]),
+	    now / KEYBUCKET_UNIT);
+}
+
 nsec_t
 keybucket_due(const struct keybuckets *t, uint64_t key,
     const struct keybucket_spec *s, nsec_t now)
 {
-	const struct line *l = line_of(t, key);
-	uint64_t units = now / KEYBUCKET_UNIT;
-	int i = find_tag(l, tag_of(key));
-	uint64_t owed = i == -1 ? 0 :
-	    debt(t, atomic_load(&l->places[i]), units);
+	return late_by(debt_of(t, key, now), s) * KEYBUCKET_UNIT;
+}
 
-	return late_by(owed, s) * KEYBUCKET_UNIT;
+nsec_t
+keybucket_gone(const struct keybuckets *t, uint64_t key, nsec_t now)
+{
+	return debt_of(t, key, now) * KEYBUCKET_UNIT;
 }

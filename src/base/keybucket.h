@@ -76,6 +76,9 @@ void keybucket_give_back(struct keybuckets *t, uint64_t key,
 nsec_t keybucket_due(const struct keybuckets *t, uint64_t key,
     const struct keybucket_spec *s, nsec_t now);
 
+/* The time until the bucket of `key` is full. */
+nsec_t keybucket_gone(const struct keybuckets *t, uint64_t key, nsec_t now);
+
 /* Buckets that were pushed out though they were not full. */
 uint64_t keybuckets_evicted(const struct keybuckets *t);
 

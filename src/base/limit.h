@@ -57,6 +57,7 @@ struct limit_spec {
 	nsec_t		 rate_span;	/* 1 s, 1 min or 1 h */
 	uint64_t	 burst;		/* bucket_spec_fits() */
 	nsec_t		 wait;		/* longest hold for a token */
+	enum rate_headers rate_headers;	/* for the caller to heed */
 	struct gate_spec gate;		/* per key; limit 0: no gate */
 	uint64_t	 connections;	/* sessions per key; 0: any */
 	uint64_t	 keys;		/* rows of the tables */
@@ -180,6 +181,18 @@ void limit_session_end(struct limit_pass *p);
  * is due and, for an unkeyed gate with history, a place in it is likely.
  */
 nsec_t limit_retry_after(const struct limit_pass *p, nsec_t now);
+
+/* What a bucket holds, for those who are told. */
+struct limit_quota {
+	uint64_t	most;		/* tokens in a full one */
+	nsec_t		span;		/* in which an empty one is filled */
+	uint64_t	left;		/* tokens in it */
+	nsec_t		more;		/* until one more is; 0: it is full */
+};
+
+/* The bucket of p's limit and key as it is now; false if there is none. */
+bool limit_quota(const struct limit_pass *p, nsec_t now,
+    struct limit_quota *out) MUST_USE;
 
 /* One line of the metrics. */
 struct limit_state {

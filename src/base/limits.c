@@ -202,7 +202,7 @@ is_same(const struct limit_spec *a, const struct limit_spec *b)
 	    a->burst == b->burst && a->wait == b->wait &&
 	    a->connections == b->connections &&
 	    a->allow_when_full == b->allow_when_full &&
-	    a->dry_run == b->dry_run &&
+	    a->dry_run == b->dry_run && a->rate_headers == b->rate_headers &&
 	    is_same_by(&a->turns, &b->turns) &&
 	    is_same_gate(&a->gate, &b->gate);
 }

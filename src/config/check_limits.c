@@ -59,6 +59,7 @@ check_limit(struct checking *k, const struct conf_limit *l)
 
 	check_needs(k, "burst", l->rate.count > 0, "rate");
 	check_needs(k, "wait", l->rate.count > 0, "rate");
+	check_needs(k, "rate_headers", l->rate.count > 0, "rate");
 	check_needs(k, "queue", l->concurrency > 0, "concurrency");
 	check_needs(k, "queue_timeout", has_queue, "concurrency and queue");
 	check_needs(k, "queue_order", has_queue, "concurrency and queue");

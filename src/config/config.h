@@ -129,6 +129,7 @@ typedef struct conf_key		conf_KEY;
 typedef enum queue_order	conf_QUEUE_ORDER;
 typedef enum priority		conf_PRIORITY;
 typedef enum table_full		conf_TABLE_FULL;
+typedef enum rate_headers	conf_RATE_HEADERS;
 typedef enum balance		conf_BALANCE;
 typedef enum splice		conf_SPLICE;
 typedef enum log_format		conf_LOG_FORMAT;

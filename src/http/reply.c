@@ -124,6 +124,7 @@ reply_failure(struct out *o, const struct reply *r)
 		put_number(o, "Retry-After", r->retry_after);
 	if (r->allow != NULL)
 		put_line(o, "Allow", r->allow);
+	out_str(o, r->fields);
 	put_connection(o, r);
 	out_put(o, "\r\n");
 	if (r->head)

@@ -19,6 +19,7 @@ struct reply {
 	const char	*date;
 	uint64_t	 retry_after;	/* seconds; 0: not said */
 	const char	*allow;		/* for 405; or NULL */
+	struct str	 fields;	/* whole lines of a failure; or "" */
 	bool		 close;		/* say Connection: close */
 	bool		 keep_alive;	/* say so, to HTTP/1.0 */
 	bool		 head;		/* answer to HEAD: no body */

@@ -24,6 +24,7 @@
 #include "proxy/access_log.h"
 #include "proxy/admit.h"
 #include "proxy/connecting.h"
+#include "proxy/rate_fields.h"
 #include "proxy/relaying.h"
 #include "proxy/routing.h"
 #include "proxy/tunnelling.h"
@@ -347,9 +348,24 @@ retry_after(const struct exchange *x)
 	return status == 503 || status == 429 ? 1 : 0;
 }
 
+/* Fields of limits; only limits have set x->retry_after. */
+static struct str
+fields_of_limits(const struct exchange *x, struct out *o, uint64_t *retry)
+{
+	enum rate_headers least = x->retry_after != 0 ?
+	    RATE_HEADERS_REFUSED : RATE_HEADERS_ALWAYS;
+
+	if (x->route->rate_headers < least)
+		return STR("");
+	rate_fields_put(o, x, least, retry);
+	return out_text(o);
+}
+
 static void
 build_reply(struct exchange *x, struct out *o)
 {
+	char text[RATE_FIELDS_MAX];
+	struct out fields;
 	struct reply reply = {
 		.why = x->why,
 		.via = x->worker->shared->name.at,
@@ -360,6 +376,8 @@ build_reply(struct exchange *x, struct out *o)
 		.head = x->request.method == METHOD_HEAD,
 	};
 
+	out_init(&fields, text, sizeof text);
+	reply.fields = fields_of_limits(x, &fields, &reply.retry_after);
 	if (x->why == FAIL_NONE)
 		reply_options(o, &reply);
 	else

@@ -19,6 +19,7 @@
 #include "http/trailers.h"
 #include "net/stream.h"
 #include "proxy/connecting.h"
+#include "proxy/rate_fields.h"
 #include "proxy/relaying.h"
 #include "proxy/worker.h"
 #include "upstream/pool.h"
@@ -238,6 +239,8 @@ on_final(struct exchange *x, const struct head *h, struct out *o)
 	r.close = x->close;
 	r.keep_alive = !x->close && x->request.minor == 0;
 	rewrite_response(o, h, &r);
+	if (UNLIKELY(x->route->rate_headers == RATE_HEADERS_ALWAYS))
+		rate_fields_add(o, x);
 }
 
 /* --- other heads ------------------------------------------------------- */
@@ -315,6 +318,8 @@ on_switch(struct exchange *x, const struct head *h, uint8_t *rest, size_t n)
 		return fail_gone(x, FAIL_UPGRADE_FAILED);
 	out_init(&o, loop_scratch_out(x->worker->loop), LOOP_SCRATCH);
 	rewrite_response(&o, h, &r);
+	if (x->route->rate_headers == RATE_HEADERS_ALWAYS)
+		rate_fields_add(&o, x);
 	if (out_is_full(&o))
 		return fail_gone(x, FAIL_RESPONSE_TOO_LARGE);
 	struct iovec iov = { o.mem, out_len(&o) };

@@ -38,6 +38,7 @@ setup_limit_spec(const struct conf_limit *l)
 		.rate_span = l->rate.span,
 		.burst = l->burst,
 		.wait = l->wait,
+		.rate_headers = l->rate_headers,
 		.gate = {
 			.limit = l->concurrency,
 			.queue = l->queue,
@@ -88,6 +89,16 @@ make_limits(struct setup *s)
 
 /* --- routes ------------------------------------------------------------ */
 
+/* What the road of a request must look at only if any limit asks for it. */
+static void
+note_spec(struct route *r, const struct limit_spec *spec)
+{
+	if (spec->dry_run)
+		r->dry_run = true;
+	else
+		r->rate_headers = MAX(r->rate_headers, spec->rate_headers);
+}
+
 /* Each limit once, in order of rank; met wider than upstream, kept longer. */
 static void
 add_limits(struct setup *s, struct route *r, const struct conf_refs *refs,
@@ -110,7 +121,7 @@ add_limits(struct setup *s, struct route *r, const struct conf_refs *refs,
 		}
 		r->limits[at] = (struct route_limit){ l, of_upstream };
 		r->limit_count++;
-		r->dry_run = r->dry_run || limit_spec(l)->dry_run;
+		note_spec(r, limit_spec(l));
 	}
 }
 

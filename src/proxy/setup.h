@@ -40,7 +40,8 @@ struct route {
 	struct timeouts		 timeouts;
 	struct route_limit	 limits[ROUTE_LIMITS];	/* by rank */
 	unsigned		 limit_count;
-	bool			 dry_run;	/* of any of them */
+	bool			 dry_run;	/* any of them */
+	enum rate_headers	 rate_headers;	/* the most of those not */
 	enum gate_class		 class;		/* while it waits */
 	const char		*host_header;	/* or NULL */
 	const char		*name;		/* or "" */

@@ -6,6 +6,7 @@
 
 #include "http/reply.h"
 #include "net/stream.h"
+#include "proxy/rate_fields.h"
 #include "proxy/worker.h"
 #include "upstream/pool.h"
 
@@ -22,6 +23,8 @@ say_connected(struct exchange *x)
 	out_init(&o, loop_scratch_out(x->worker->loop), LOOP_SCRATCH);
 	reply_connected(&o, x->worker->shared->name.at,
 	    worker_date(x->worker));
+	if (x->route->rate_headers == RATE_HEADERS_ALWAYS)
+		rate_fields_add(&o, x);
 	struct iovec iov = { o.mem, out_len(&o) };
 	if (!x->client->send(x->session, &iov, 1))
 		return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_limit_saying.c - what limits say of themselves: dry run;
+ * test_limit_saying.c - what limits say of themselves: dry run, quotas;
  * src/base/limit_*.c and what they ask of gates.
  */
 #include <check.h>
@@ -325,6 +325,57 @@ START_TEST(a_full_table_would_refuse)
 }
 END_TEST
 
+/* --- quotas ------------------------------------------------------------ */
+
+static struct limit_quota
+quota(void)
+{
+	struct limit_quota q;
+
+	ck_assert(limit_quota(&house.guests[0], now, &q));
+	return q;
+}
+
+START_TEST(a_quota_is_what_is_left)
+{
+	house.spec.rate = 10;
+	house.spec.burst = 3;
+	house.spec.wait = 250 * MSEC;
+	furnish(&house, "house", _i);
+	ck_assert_uint_eq(quota().most, 3);
+	ck_assert_uint_eq(quota().span, 300 * MSEC);
+	ck_assert_uint_eq(quota().left, 3);
+	ck_assert_uint_eq(quota().more, 0);
+	(void)!charge(&house, 0);
+	ck_assert_uint_eq(quota().left, 2);
+	ck_assert_uint_eq(quota().more, 100 * MSEC);
+	now += 40 * MSEC;
+	ck_assert_uint_eq(quota().more, 60 * MSEC);
+	(void)!charge(&house, 0);
+	ck_assert_uint_eq(quota().left, 1);
+	ck_assert_uint_eq(quota().more, 60 * MSEC);
+	(void)!charge(&house, 0);
+	ck_assert_uint_eq(quota().left, 0);
+	ck_assert_uint_eq(quota().more, 60 * MSEC);
+	/* One that was charged before it was there is owed, too. */
+	ck_assert_uint_eq(charge(&house, 0), 60 * MSEC);
+	ck_assert_uint_eq(quota().left, 0);
+	ck_assert_uint_eq(quota().more, 160 * MSEC);
+	ck_assert_uint_eq(limit_retry_after(&house.guests[0], now),
+	    160 * MSEC);
+}
+END_TEST
+
+START_TEST(without_a_rate_there_is_no_quota)
+{
+	struct limit_quota q;
+
+	house.spec.gate.limit = 1;
+	furnish(&house, "house", _i);
+	ck_assert(!limit_quota(&house.guests[0], now, &q));
+}
+END_TEST
+
 static void
 add_dry(Suite *s)
 {
@@ -344,11 +395,23 @@ add_dry(Suite *s)
 	suite_add_tcase(s, t);
 }
 
+static void
+add_saying(Suite *s)
+{
+	TCase *t = tcase_create("saying");
+
+	tcase_add_checked_fixture(t, set_up, clean_up);
+	tcase_add_loop_test(t, a_quota_is_what_is_left, 0, 2);
+	tcase_add_loop_test(t, without_a_rate_there_is_no_quota, 0, 2);
+	suite_add_tcase(s, t);
+}
+
 int
 main(void)
 {
 	Suite *s = suite_create("limit_saying");
 
 	add_dry(s);
+	add_saying(s);
 	return run_suite(s);
 }

@@ -126,6 +126,8 @@ static const struct { const char *text, *errors; } wrong[] = {
 	  "x.conf:5: [limit l] burst: means nothing without rate\n" },
 	{ FORWARD "[limit l]\nrate = 0\nwait = 1s\n",
 	  "x.conf:6: [limit l] wait: means nothing without rate\n" },
+	{ FORWARD "[limit l]\nconcurrency = 3\nrate_headers = refused\n",
+	  "x.conf:6: [limit l] rate_headers: means nothing without rate\n" },
 	{ FORWARD "[limit l]\nqueue = 3\n",
 	  "x.conf:5: [limit l] queue: means nothing without concurrency\n" },
 	{ FORWARD "[limit l]\nconcurrency = 3\nqueue_timeout = 1s\n",
@@ -208,7 +210,8 @@ static const char *const right[] = {
 	FORWARD "[limit l]\nconcurrency = 1\nqueue = 1\nqueue_timeout = 1s\n"
 	    "queue_order = adaptive\nqueue_target = 1ms\n",
 	FORWARD "[limit l]\nrate = 1/h\nburst = 1281023\n",
-	FORWARD "[limit l]\nrate = 1/h\ndry_run = on\n",
+	FORWARD "[limit l]\nrate = 1/h\nrate_headers = always\n"
+	    "dry_run = on\n",
 	FORWARD "limits = l0 l1 l2 l3 l4 l5 l6 l7\n" LIMITS,
 	/* The same one in several places is passed once. */
 	GATEWAY "limits = l0 l1 l2 l3 l4\n" UPSTREAM

@@ -2,11 +2,29 @@
 """What limits say: to clients, to the log, to who looks at the metrics."""
 
 import json
+import re
+import time
 
 import pytest
 
 from penstock import Client, answering, wait_for
 from test_limits import Slow, limited
+
+ITEM = re.compile(r'"([\w-]+)"((?:;\w+=\d+)*)')
+
+
+def items(message, name):
+    """The members of a structured list: {name: {parameter: number}}."""
+    found = {}
+    for value in message.all(name):
+        for member in value.split(","):
+            m = ITEM.fullmatch(member.strip())
+            assert m, f"{name}: {value}"
+            assert m[1] not in found
+            found[m[1]] = {k: int(v) for k, v in (
+                p.split("=") for p in m[2].split(";")[1:])}
+    return found
+
 
 def logged(daemon, n):
     """The first n lines of the access log, which is on stderr."""
@@ -59,11 +77,13 @@ def test_a_dry_run_counts_tokens_as_if_it_were_none(gateway, upstream):
     daemon = limited(gateway, server, """
         rate = 1/h
         burst = 2
+        rate_headers = always
         dry_run = on
         """, rest=LOG)
     with Client(daemon.port) as c:
         for _ in range(5):
-            assert c.request("/").status == 200
+            m = c.request("/")
+            assert m.status == 200 and not m.all("RateLimit")
     daemon.wait_count("limit_would_refuse", 3, limit="l",
                       reason="rate_limited")
     assert [line.get("would_refuse") for line in logged(daemon, 5)] == [
@@ -101,3 +121,130 @@ def test_what_a_live_limit_refuses_is_refused_beside_a_dry_one(
     # The upstream's comes first, so the third never came to the other.
     daemon.wait_count("limit_refused", 1, limit="live")
     daemon.wait_count("limit_would_refuse", 1, limit="dry")
+
+
+# --- RateLimit ---
+
+def test_all_responses_tell_what_is_left(gateway, upstream):
+    server = upstream(answering())
+    daemon = limited(gateway, server, """
+        rate = 2/m
+        burst = 3
+        rate_headers = always
+        """)
+    with Client(daemon.port) as c:
+        seen = [c.request("/") for _ in range(4)]
+    assert [m.status for m in seen] == [200, 200, 200, 429]
+    for left, m in zip((2, 1, 0, 0), seen):
+        assert items(m, "RateLimit-Policy") == {"l": {"q": 3, "w": 90}}
+        state = items(m, "RateLimit")["l"]
+        assert state["r"] == left
+        assert 25 <= state["t"] <= 30
+    assert int(seen[3].get("Retry-After")) >= state["t"]
+
+
+def test_what_comes_back_at_once_needs_no_time(gateway, upstream):
+    server = upstream(answering(think=lambda _: time.sleep(0.05)))
+    daemon = limited(gateway, server, """
+        rate = 1000/s
+        burst = 7
+        rate_headers = always
+        """)
+    with Client(daemon.port) as c:
+        m = c.request("/")
+    assert items(m, "RateLimit-Policy") == {"l": {"q": 7, "w": 1}}
+    assert items(m, "RateLimit") == {"l": {"r": 7}}
+
+
+@pytest.mark.parametrize("key", ["none", "header:X-Tenant"])
+def test_only_refusals_tell_it(gateway, upstream, key):
+    server = upstream(answering())
+    daemon = limited(gateway, server, f"""
+        key = {key}
+        rate = 1/h
+        burst = 1
+        rate_headers = refused
+        """)
+    with Client(daemon.port) as c:
+        m = c.request("/", fields=["X-Tenant: a"])
+        assert m.status == 200 and not m.all("RateLimit")
+        m = c.request("/", fields=["X-Tenant: a"])
+        m.is_failure(429, "rate_limited")
+        state = items(m, "RateLimit")["l"]
+        assert state["r"] == 0
+        assert 3500 <= state["t"] <= int(m.get("Retry-After"))
+        assert items(m, "RateLimit-Policy") == {"l": {"q": 1, "w": 3600}}
+        other = c.request("/", fields=["X-Tenant: b"])
+        assert other.status == (429 if key == "none" else 200)
+
+
+def test_a_full_queue_tells_the_rates_it_has(gateway, upstream):
+    server = upstream(Slow())
+    daemon = gateway(server.port, "limits = some none", up="limits = gate",
+                     rest="""
+        [limit some]
+        rate = 1/h
+        burst = 9
+        rate_headers = refused
+        [limit none]
+        rate = 1/h
+        burst = 9
+        [limit gate]
+        concurrency = 1
+        """)
+    with Client(daemon.port) as a, Client(daemon.port) as b:
+        a.ask("/")
+        daemon.wait_metric("penstock_limit_in_use", 1, limit="gate")
+        m = b.request("/")
+        m.is_failure(503, "queue_full")
+        # Its token came back, and the next is no reason to wait an hour.
+        assert items(m, "RateLimit") == {"some": {"r": 8}}
+        assert int(m.get("Retry-After")) < 10
+        server.behaviour.go.set()
+        assert a.read_message().status == 200
+
+
+def test_several_limits_are_members_of_one_list(gateway, upstream):
+    server = upstream(answering(fields=[
+        'RateLimit-Policy: "theirs";q=1;w=1', 'RateLimit: "theirs";r=1;t=1']))
+    daemon = gateway(server.port, "limits = a b", rest="""
+        [limit a]
+        rate = 1/h
+        burst = 5
+        rate_headers = always
+        [limit b]
+        rate = 1/m
+        burst = 7
+        rate_headers = always
+        """)
+    with Client(daemon.port) as c:
+        m = c.request("/")
+    assert items(m, "RateLimit-Policy") == {
+        "theirs": {"q": 1, "w": 1}, "a": {"q": 5, "w": 18000},
+        "b": {"q": 7, "w": 420}}
+    assert {k: v["r"] for k, v in items(m, "RateLimit").items()} == {
+        "theirs": 1, "a": 4, "b": 6}
+    assert len(m.all("RateLimit")) == 2
+
+
+def test_our_own_failures_and_tunnels_tell_it_too(forward, upstream):
+    server = upstream(answering())
+    daemon = forward("limits = l\naccess = all", """
+        [access all]
+        allow = all
+        allow_destination = all
+        connect_ports = all
+        [limit l]
+        rate = 1/h
+        burst = 5
+        rate_headers = always
+        """)
+    with Client(daemon.port) as c:
+        m = c.request("http://127.0.0.1:1/")
+        assert m.status == 502 and items(m, "RateLimit")["l"]["r"] == 4
+    with Client(daemon.port) as c:
+        c.send(f"CONNECT {server.server} HTTP/1.1\r\n"
+               f"Host: {server.server}\r\n\r\n".encode())
+        m = c.read_head()
+        assert m.status == 200 and items(m, "RateLimit")["l"]["r"] == 3
+        assert c.request("/through").status == 200

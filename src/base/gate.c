@@ -57,6 +57,8 @@ gate_new(const struct gate_spec *spec, unsigned workers, gate_wake_fn *wake,
 	g->arg = arg;
 	atomic_init(&g->limit, limit_of(spec));
 	atomic_init(&g->free, limit_of(spec));
+	atomic_init(&g->lowest, limit_of(spec));
+	atomic_init(&g->lowest_before, limit_of(spec));
 	set_queue(g, spec);
 	for (unsigned i = 0; i < workers; i++)
 		side_init(&g->sides[i], g);
@@ -138,6 +140,17 @@ set_queue(struct gate *g, const struct gate_spec *spec)
 
 /* --- taking ------------------------------------------------------------ */
 
+/* So many are free: seldom fewer than ever. */
+static inline void
+note_lowest(struct gate *g, int64_t n)
+{
+	int64_t low = atomic_load_explicit(&g->lowest, memory_order_relaxed);
+
+	while (UNLIKELY(n < low) && !atomic_compare_exchange_weak_explicit(
+	    &g->lowest, &low, n, memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
 /* Take one as long as more than `floor` are free. */
 static bool
 take_above(struct gate *g, int64_t floor)
@@ -145,8 +158,10 @@ take_above(struct gate *g, int64_t floor)
 	int64_t n = atomic_load(&g->free);
 
 	while (n > floor)
-		if (atomic_compare_exchange_weak(&g->free, &n, n - 1))
+		if (atomic_compare_exchange_weak(&g->free, &n, n - 1)) {
+			note_lowest(g, n - 1);
 			return true;
+		}
 	return false;
 }
 
@@ -379,6 +394,20 @@ on_mail(struct mail *m)
 
 /* --- changing and looking ---------------------------------------------- */
 
+/*
+ * The limit moves, and `free` with it.  Of `free` the change comes later when
+ * it grows, and earlier when it shrinks, so that nobody takes the one for the
+ * other: who takes meanwhile is rather left out of the peak.
+ */
+static void
+shift_lowest(struct gate *g, int64_t by)
+{
+	atomic_fetch_add_explicit(&g->lowest, by, memory_order_relaxed);
+	atomic_fetch_add_explicit(&g->lowest_before, by,
+	    memory_order_relaxed);
+	note_lowest(g, atomic_load_explicit(&g->free, memory_order_relaxed));
+}
+
 void
 gate_set(struct gate *g, const struct gate_spec *spec, unsigned worker,
     nsec_t now)
@@ -389,22 +418,47 @@ gate_set(struct gate *g, const struct gate_spec *spec, unsigned worker,
 	int64_t more = limit - atomic_exchange(&g->limit, limit);
 
 	set_queue(g, spec);
+	if (more < 0)
+		shift_lowest(g, more);
 	give(g, worker, (uint64_t)more, now);
+	if (more > 0)
+		shift_lowest(g, more);
+}
+
+uint64_t
+gate_peak(struct gate *g, nsec_t now)
+{
+	int64_t free_now = atomic_load(&g->free);
+	int64_t low = MIN(atomic_load(&g->lowest), free_now);
+
+	if (now - g->lowest_since >= GATE_PEAK_SPAN) {
+		g->lowest_since = now;
+		atomic_store(&g->lowest_before,
+		    atomic_exchange(&g->lowest, free_now));
+	} else
+		low = MIN(low, atomic_load(&g->lowest_before));
+	return (uint64_t)MAX(atomic_load(&g->limit) - low, 0);
+}
+
+uint64_t
+gate_count(const struct gate *g)
+{
+	int64_t n = atomic_load(&g->limit) - atomic_load(&g->free);
+
+	for (unsigned i = 0; i < g->workers; i++)
+		for (unsigned class = 0; class < GATE_CLASSES; class++)
+			n -= (int64_t)atomic_load(&g->sides[i].grants[class]);
+	return (uint64_t)MAX(n, 0);
 }
 
 void
 gate_look(const struct gate *g, nsec_t now, struct gate_state *out)
 {
 	int64_t limit = atomic_load(&g->limit);
-	int64_t in_use = limit - atomic_load(&g->free);
 
-	for (unsigned i = 0; i < g->workers; i++)
-		for (unsigned class = 0; class < GATE_CLASSES; class++)
-			in_use -= (int64_t)atomic_load(
-			    &g->sides[i].grants[class]);
 	*out = (struct gate_state){
 		.limit = limit == UNLIMITED ? 0 : (uint64_t)limit,
-		.in_use = (uint64_t)MAX(in_use, 0),
+		.in_use = gate_count(g),
 		.waiting = gate_in_all(atomic_load(&g->waiting)),
 	};
 	if (atomic_load(&g->free) <= 0 || is_anybody_owed(g))

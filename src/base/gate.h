@@ -183,6 +183,18 @@ struct gate_state {
 };
 void gate_look(const struct gate *g, nsec_t now, struct gate_state *out);
 
+/* In use, without the rest. */
+uint64_t gate_count(const struct gate *g);
+
+/*
+ * The most permits that were given out at once, since the call before this one
+ * and for GATE_PEAK_SPAN at least; so whoever calls as often as that misses
+ * none, however many others call.  After a change of the limit: as if the
+ * debt or the permits that it made had always been.  Callers one at a time.
+ */
+#define GATE_PEAK_SPAN	(60 * NSEC_PER_SEC)
+uint64_t gate_peak(struct gate *g, nsec_t now);
+
 /*
  * Assert the promise, with in_use permits held, and that nobody was forgotten;
  * only while nobody else uses the gate.

@@ -68,6 +68,9 @@ struct gate {
 	atomic_bool		 dry;
 	_Atomic nsec_t		 queue_target;
 	_Atomic(struct gate_fair *) fair;	/* NULL: never asked for */
+	_Atomic int64_t		 lowest;	/* `free` since lowest_since */
+	_Atomic int64_t		 lowest_before;	/* in the span before that */
+	nsec_t			 lowest_since;
 	unsigned		 workers;
 	gate_wake_fn		*wake;
 	void			*arg;

@@ -41,6 +41,8 @@ struct side {
 	/* Written by the worker alone. */
 	_Alignas(CACHE_LINE) _Atomic uint64_t waiting;
 	_Atomic int64_t		 in_use;	/* taken here, less released */
+	_Atomic int64_t		 most;		/* of it since peak_since */
+	_Atomic int64_t		 most_before;	/* in the span before that */
 	bool			 others_turn;
 	struct keygate		*gate;
 	struct mail		 mail;
@@ -53,6 +55,7 @@ struct keygate {
 	_Atomic uint64_t	 queue;
 	atomic_bool		 dry;
 	_Alignas(CACHE_LINE) _Atomic uint64_t mails;
+	nsec_t			 peak_since;
 	uint64_t		 row_words;
 	unsigned		 workers;
 	gate_wake_fn		*wake;
@@ -240,8 +243,12 @@ add_to_waiting(struct side *s, int by)
 static void
 add_to_in_use(struct side *s, int by)
 {
-	atomic_store_explicit(&s->in_use, atomic_load_explicit(&s->in_use,
-	    memory_order_relaxed) + by, memory_order_relaxed);
+	int64_t n = atomic_load_explicit(&s->in_use,
+	    memory_order_relaxed) + by;
+
+	atomic_store_explicit(&s->in_use, n, memory_order_relaxed);
+	if (n > atomic_load_explicit(&s->most, memory_order_relaxed))
+		atomic_store_explicit(&s->most, n, memory_order_relaxed);
 }
 
 /* --- having a row looked at -------------------------------------------- */
@@ -479,6 +486,35 @@ keygate_look(const struct keygate *g, struct gate_state *out)
 		.in_use = (uint64_t)MAX(in_use, 0),
 		.waiting = waiting_in_all(g),
 	};
+}
+
+uint64_t
+keygate_peak(struct keygate *g, nsec_t now)
+{
+	bool again = now - g->peak_since >= GATE_PEAK_SPAN;
+	int64_t sum = 0;
+
+	for (unsigned i = 0; i < g->workers; i++) {
+		struct side *s = &g->sides[i];
+		int64_t in_use = atomic_load(&s->in_use);
+		int64_t most = MAX(atomic_load(&s->most), in_use);
+
+		if (again)
+			atomic_store(&s->most_before,
+			    atomic_exchange(&s->most, in_use));
+		else
+			most = MAX(most, atomic_load(&s->most_before));
+		sum += most;
+	}
+	if (again)
+		g->peak_since = now;
+	return (uint64_t)MAX(sum, 0);
+}
+
+uint64_t
+keygate_count(const struct keygate *g)
+{
+	return keytable_in_use(g->table);
 }
 
 static uint64_t

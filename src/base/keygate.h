@@ -101,6 +101,15 @@ void keygate_set(struct keygate *g, const struct gate_spec *spec,
 void keygate_look(const struct keygate *g, struct gate_state *out);
 
 /*
+ * As gate_peak(), of all keys together; but each worker's most is added up,
+ * which may have been at different times: it was no more than that.
+ */
+uint64_t keygate_peak(struct keygate *g, nsec_t now);
+
+/* In use, as the rows have it; looks at each. */
+uint64_t keygate_count(const struct keygate *g);
+
+/*
  * Assert that nobody was forgotten, with in_use permits held; only while
  * nobody else uses the gate and no mail is under way.
  */

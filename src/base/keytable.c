@@ -321,6 +321,19 @@ keytable_longest(const struct keytable *t, uint32_t first, uint32_t count,
 }
 
 uint64_t
+keytable_in_use(const struct keytable *t)
+{
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < t->count; i++)
+		for (int j = 0; j < ROWS; j++)
+			n += count_of(atomic_load_explicit(
+			    &t->lines[i].rows[j],
+			    memory_order_relaxed)).in_use;
+	return n;
+}
+
+uint64_t
 keytable_used(const struct keytable *t)
 {
 	uint64_t used = 0;

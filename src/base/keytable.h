@@ -82,6 +82,9 @@ bool keytable_find(const struct keytable *t, uint64_t key, uint32_t *row)
 uint32_t keytable_longest(const struct keytable *t, uint32_t first,
     uint32_t count, uint32_t *row);
 
+/* In use of all rows together; looks at each. */
+uint64_t keytable_in_use(const struct keytable *t);
+
 /* Rows that aren't free; looks at each. */
 uint64_t keytable_used(const struct keytable *t);
 

@@ -122,6 +122,13 @@ limit_retry_after(const struct limit_pass *p, nsec_t now)
 
 /* --- concurrency ------------------------------------------------------- */
 
+/* Inside without one is only who found the table full. */
+static bool
+has_permit(const struct limit_pass *p)
+{
+	return p->limit->gate != NULL || p->keyed.row != KEYGATE_NO_ROW;
+}
+
 static enum gate_result
 enter_keyed(struct limit_pass *p, struct keygate *g,
     const struct keygate_call *call, enum failure *why)
@@ -160,10 +167,14 @@ limit_enter(struct limit_pass *p, unsigned worker, nsec_t now,
 	p->entered = now;
 	p->worker = worker;
 	if (UNLIKELY(r == GATE_REFUSED)) {
-		if (limit_dry_enter(p, &call, *why))
-			return GATE_TAKEN;
-		count_refusal(l, *why);
+		if (!limit_dry_enter(p, &call, *why)) {
+			count_refusal(l, *why);
+			return GATE_REFUSED;
+		}
+		r = GATE_TAKEN;
 	}
+	if (p->inside && has_permit(p))
+		limit_count(&l->sides[worker].entered);
 	return r;
 }
 
@@ -173,9 +184,11 @@ on_waited(struct gate_waiter *w, enum failure why)
 	struct limit_pass *p = container_of(w, struct limit_pass, waiter);
 	struct limit *l = p->limit;
 
-	hist_add(&l->waits[p->worker], w->waited);
+	hist_add(&l->sides[p->worker].waits, w->waited);
 	p->inside = why == FAIL_NONE;
-	if (why != FAIL_NONE)
+	if (p->inside)
+		limit_count(&l->sides[p->worker].entered);
+	else
 		count_refusal(l, why);
 	p->waited(w, why);
 }
@@ -185,7 +198,7 @@ stop_waiting(struct limit_pass *p, nsec_t now)
 {
 	struct limit *l = p->limit;
 
-	hist_add(&l->waits[p->worker], now - MIN(now, p->entered));
+	hist_add(&l->sides[p->worker].waits, now - MIN(now, p->entered));
 	if (l->gate != NULL)
 		gate_leave(l->gate, p->worker, &p->waiter, now);
 	else
@@ -207,9 +220,12 @@ limit_leave(struct limit_pass *p, unsigned worker, nsec_t now,
 	if (!p->inside)
 		return;
 	p->inside = false;
+	if (!has_permit(p))
+		return;
+	limit_count(&l->sides[worker].left);
 	if (l->gate != NULL)
 		gate_release(l->gate, worker, now);
-	else if (p->keyed.row != KEYGATE_NO_ROW)
+	else
 		keygate_release(l->keygate, worker, p->keyed.row, now);
 }
 

@@ -197,13 +197,24 @@ bool limit_quota(const struct limit_pass *p, nsec_t now,
 /* One line of the metrics. */
 struct limit_state {
 	const char		*name;
+	const struct limit	*limit;
 	struct gate_state	 gate;		/* keyed: sums, limit a key's */
+	uint64_t		 peak;		/* of in use: gate_peak() */
+	uint64_t		 holders;	/* passes that are inside */
 	const uint64_t		*refused;	/* FAIL_COUNT of them */
 	const uint64_t		*would_refuse;	/* the same, in dry run */
 	uint64_t		 would_wait;
 	const struct hist	*waits;		/* of those who waited */
 };
 typedef void limit_look_fn(void *arg, const struct limit_state *s);
+
+/*
+ * The self-check: permits that are given out, by the gate's account, less
+ * those that passes hold, by theirs.  0 but for the moment in which one is on
+ * its way; what stays is lost, or held twice.  A keyed limit looks at each row
+ * of its table.
+ */
+int64_t limit_unaccounted(const struct limit *limit);
 
 /* Call fn for each limit in use; not for one that a newer has replaced. */
 void limits_look(struct limits *l, nsec_t now, limit_look_fn *fn, void *arg);

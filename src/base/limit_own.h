@@ -24,6 +24,13 @@ struct limit_numbers {
 	struct limit_numbers	*before;
 };
 
+/* Written by its worker alone. */
+struct limit_side {
+	_Alignas(CACHE_LINE) _Atomic uint64_t entered;	/* with a permit */
+	_Atomic uint64_t	 left;
+	struct hist		 waits;
+};
+
 struct limit {
 	_Alignas(CACHE_LINE) struct bucket bucket;
 	_Alignas(CACHE_LINE) _Atomic uint64_t sessions;	/* unkeyed */
@@ -42,7 +49,7 @@ struct limit {
 	_Atomic uint64_t	 would_refuse[FAIL_COUNT];	/* dry run */
 	_Atomic uint64_t	 would_wait;
 	unsigned		 workers;
-	struct hist		 waits[];	/* one a worker */
+	struct limit_side	 sides[];
 };
 
 static inline const struct limit_numbers *
@@ -50,6 +57,18 @@ limit_numbers(const struct limit *l)
 {
 	return atomic_load_explicit(&l->numbers, memory_order_acquire);
 }
+
+/* --- limit_check.c: the self-check ------------------------------------- */
+
+/* One more; what was before is seen by whoever sees it. */
+static inline void
+limit_count(_Atomic uint64_t *n)
+{
+	atomic_store_explicit(n, atomic_load_explicit(n,
+	    memory_order_relaxed) + 1, memory_order_release);
+}
+
+uint64_t limit_holders(const struct limit *l);
 
 /* --- limit_dry.c: dry run ---------------------------------------------- */
 

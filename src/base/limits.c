@@ -167,7 +167,7 @@ limit_new(struct limits *r, const struct limit_spec *spec,
     enum limit_site site)
 {
 	struct limit *l = xcalloc_lines(sizeof *l +
-	    r->workers * sizeof l->waits[0]);
+	    r->workers * sizeof l->sides[0]);
 
 	l->name = xstrdup(spec->name);
 	l->workers = r->workers;
@@ -354,12 +354,14 @@ read_counts(uint64_t to[FAIL_COUNT], const _Atomic uint64_t from[FAIL_COUNT])
 }
 
 static void
-look_at(const struct limit *l, nsec_t now, limit_look_fn *fn, void *arg)
+look_at(struct limit *l, nsec_t now, limit_look_fn *fn, void *arg)
 {
 	struct hist waits = { .sum = 0 };
 	uint64_t refused[FAIL_COUNT], would_refuse[FAIL_COUNT];
 	struct limit_state s = {
-		.name = l->name, .refused = refused, .waits = &waits,
+		.name = l->name, .limit = l,
+		.holders = limit_holders(l),
+		.refused = refused, .waits = &waits,
 		.would_refuse = would_refuse,
 		.would_wait = atomic_load_explicit(&l->would_wait,
 		    memory_order_relaxed),
@@ -368,11 +370,14 @@ look_at(const struct limit *l, nsec_t now, limit_look_fn *fn, void *arg)
 	read_counts(refused, l->refused);
 	read_counts(would_refuse, l->would_refuse);
 	for (unsigned i = 0; i < l->workers; i++)
-		hist_merge(&waits, &l->waits[i]);
-	if (l->gate != NULL)
+		hist_merge(&waits, &l->sides[i].waits);
+	if (l->gate != NULL) {
 		gate_look(l->gate, now, &s.gate);
-	else if (l->keygate != NULL)
+		s.peak = gate_peak(l->gate, now);
+	} else if (l->keygate != NULL) {
 		keygate_look(l->keygate, &s.gate);
+		s.peak = keygate_peak(l->keygate, now);
+	}
 	fn(arg, &s);
 }
 
@@ -381,7 +386,7 @@ limits_look(struct limits *r, nsec_t now, limit_look_fn *fn, void *arg)
 {
 	pthread_mutex_lock(&r->lock);
 	LIST_FOR_EACH(link, &r->all) {
-		const struct limit *l = limit_at(link);
+		struct limit *l = limit_at(link);
 
 		if (!l->replaced && atomic_load(&l->refs) != 0)
 			look_at(l, now, fn, arg);

@@ -177,6 +177,18 @@ in_use(const struct limit_state *s)
 }
 
 static uint64_t
+peak(const struct limit_state *s)
+{
+	return s->peak;
+}
+
+static uint64_t
+holders(const struct limit_state *s)
+{
+	return s->holders;
+}
+
+static uint64_t
 waiting(const struct limit_state *s)
 {
 	return s->gate.waiting;
@@ -189,6 +201,13 @@ print_value(void *arg, const struct limit_state *s)
 
 	metric_line(pass->m, pass->name, LABELS({ "limit", s->name }),
 	    pass->value(s));
+}
+
+static void
+print_unaccounted(void *arg, const struct limit_state *s)
+{
+	metric_real(arg, "limit_unaccounted", LABELS({ "limit", s->name }),
+	    (double)limit_unaccounted(s->limit));
 }
 
 static void
@@ -242,6 +261,10 @@ gather_limits(struct metrics *m, const struct metrics_source *from)
 		    permits },
 		{ "limit_in_use", "Exchanges that a limit has let in.",
 		    in_use },
+		{ "limit_in_use_peak", "The most of them at once, since the "
+		    "last scrape and for a minute at least.", peak },
+		{ "limit_holders", "The same as limit_in_use, counted by "
+		    "those who were let in.", holders },
 		{ "limit_waiting", "Exchanges that wait to be let in.",
 		    waiting },
 	};
@@ -255,6 +278,10 @@ gather_limits(struct metrics *m, const struct metrics_source *from)
 		metric_head(m, gauges[i].name, METRIC_GAUGE, gauges[i].help);
 		limits_look(limits, from->now, print_value, &pass);
 	}
+	metric_head(m, "limit_unaccounted", METRIC_GAUGE,
+	    "What limit_in_use has more than limit_holders: 0 but for a "
+	    "moment, or permits are lost.");
+	limits_look(limits, from->now, print_unaccounted, m);
 	metric_head(m, "limit_wait_seconds", METRIC_HISTOGRAM,
 	    "How long exchanges waited to be let in.");
 	limits_look(limits, from->now, print_waits, m);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_limit_saying.c - what limits say of themselves: dry run, quotas;
- * src/base/limit_*.c and what they ask of gates.
+ * test_limit_saying.c - what limits say of themselves: dry run, quotas, the
+ * peak and the self-check; src/base/limit_*.c and what they ask of gates.
  */
 #include <check.h>
 #include <string.h>
 
 #include "base/crew.h"
-#include "base/limit.h"
+#include "base/limit_own.h"
 #include "base/rng.h"
 #include "harness.h"
 
@@ -90,6 +90,7 @@ empty(struct house *h)
 		return;
 	for (int i = 0; i < GUESTS; i++)
 		leave(h, i);
+	ck_assert_int_eq(limit_unaccounted(h->limit), 0);
 	limit_unref(registry, &h->limit);
 }
 
@@ -114,7 +115,7 @@ enter(struct house *h, int i)
 struct seen {
 	const char		*name;
 	struct gate_state	 gate;
-	uint64_t		 would_wait;
+	uint64_t		 peak, holders, would_wait;
 	uint64_t		 refused[FAIL_COUNT], would[FAIL_COUNT];
 };
 
@@ -126,6 +127,8 @@ on_look(void *arg, const struct limit_state *s)
 	if (strcmp(s->name, v->name) != 0)
 		return;
 	v->gate = s->gate;
+	v->peak = s->peak;
+	v->holders = s->holders;
 	v->would_wait = s->would_wait;
 	memcpy(v->refused, s->refused, sizeof v->refused);
 	memcpy(v->would, s->would_refuse, sizeof v->would);
@@ -292,6 +295,7 @@ START_TEST(a_reload_lets_in_who_waits_and_loses_no_permit)
 	leave(&house, 4);
 	ck_assert(house.guests[7].inside);
 	ck_assert_uint_eq(look(&house).gate.in_use, 2);
+	ck_assert_int_eq(limit_unaccounted(house.limit), 0);
 }
 END_TEST
 
@@ -376,6 +380,121 @@ START_TEST(without_a_rate_there_is_no_quota)
 }
 END_TEST
 
+/* --- peak and self-check ----------------------------------------------- */
+
+START_TEST(a_peak_is_seen_for_a_minute_by_all_and_then_forgotten)
+{
+	house.spec.gate.limit = 8;
+	furnish(&house, "house", _i);
+	now += 100 * SEC;
+	ck_assert_uint_eq(look(&house).peak, 0);
+	for (int i = 0; i < 5; i++)
+		(void)!enter(&house, i);
+	for (int i = 0; i < 4; i++)
+		leave(&house, i);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_uint_eq(look(&house).gate.in_use, 1);
+		ck_assert_uint_eq(look(&house).peak, 5);
+		now += 40 * SEC;
+	}
+	/* In the span that the last of these began there was only one. */
+	now += 20 * SEC;
+	ck_assert_uint_eq(look(&house).peak, 1);
+	ck_assert_uint_eq(look(&house).peak, 1);
+	(void)!enter(&house, 0);
+	ck_assert_uint_eq(look(&house).peak, 2);
+}
+END_TEST
+
+/* Of a gate, whose peak is exact, also when the limit moves. */
+START_TEST(a_peak_keeps_its_measure_when_the_limit_moves)
+{
+	house.spec.gate.limit = 4;
+	house.spec.gate.queue = 4;
+	furnish(&house, "house", 0);
+	for (int i = 0; i < 3; i++)
+		(void)!enter(&house, i);
+	leave(&house, 2);
+	ck_assert_uint_eq(look(&house).peak, 3);
+	house.spec.gate.limit = 1;
+	reload(&house);
+	ck_assert_uint_eq(look(&house).peak, 3);
+	house.spec.gate.limit = 100;
+	reload(&house);
+	ck_assert_uint_eq(look(&house).peak, 3);
+	for (int i = 2; i < 6; i++)
+		(void)!enter(&house, i);
+	ck_assert_uint_eq(look(&house).peak, 6);
+}
+END_TEST
+
+START_TEST(who_waited_is_in_the_peak_and_among_the_holders)
+{
+	house.spec.gate.limit = 1;
+	house.spec.gate.queue = 4;
+	furnish(&house, "house", _i);
+	for (int i = 0; i < 4; i++)
+		(void)!enter(&house, i);
+	ck_assert_uint_eq(look(&house).holders, 1);
+	house.spec.gate.limit = 4;
+	reload(&house);
+	ck_assert_uint_eq(look(&house).holders, 4);
+	ck_assert_uint_eq(look(&house).gate.in_use, 4);
+	for (int i = 0; i < 4; i++)
+		leave(&house, i);
+	ck_assert_uint_eq(look(&house).peak, 4);
+	ck_assert_uint_eq(look(&house).holders, 0);
+}
+END_TEST
+
+static struct keygate_waiter secret;
+
+static bool
+take_secretly(void)
+{
+	struct keygate_call call = { house.guests[0].key, 0, now };
+
+	if (house.limit->gate != NULL)
+		return gate_try(house.limit->gate);
+	keygate_waiter_init(&secret, on_served);
+	return keygate_take(house.limit->keygate, &call, &secret, &why) ==
+	    GATE_TAKEN;
+}
+
+static void
+give_secretly(void)
+{
+	if (house.limit->gate != NULL)
+		gate_release(house.limit->gate, 0, now);
+	else
+		keygate_release(house.limit->keygate, 0, secret.row, now);
+}
+
+START_TEST(a_permit_given_back_twice_or_lost_shows)
+{
+	house.spec.gate.limit = 4;
+	furnish(&house, "house", _i);
+	for (int i = 0; i < 3; i++)
+		(void)!enter(&house, i);
+	ck_assert_int_eq(limit_unaccounted(house.limit), 0);
+	if (_i == 0)
+		gate_release(house.limit->gate, 0, now);
+	else
+		keygate_release(house.limit->keygate, 0,
+		    house.guests[0].keyed.row, now);
+	ck_assert_int_eq(limit_unaccounted(house.limit), -1);
+	/* And what was lost. */
+	for (int i = 0; i < 2; i++)
+		ck_assert(take_secretly());
+	ck_assert_int_eq(limit_unaccounted(house.limit), 1);
+	ck_assert_uint_eq(look(&house).holders, 3);
+	limit_count(&house.limit->sides[0].entered);
+	ck_assert_int_eq(limit_unaccounted(house.limit), 0);
+	limit_count(&house.limit->sides[0].left);
+	give_secretly();
+}
+END_TEST
+
 static void
 add_dry(Suite *s)
 {
@@ -403,6 +522,12 @@ add_saying(Suite *s)
 	tcase_add_checked_fixture(t, set_up, clean_up);
 	tcase_add_loop_test(t, a_quota_is_what_is_left, 0, 2);
 	tcase_add_loop_test(t, without_a_rate_there_is_no_quota, 0, 2);
+	tcase_add_loop_test(t,
+	    a_peak_is_seen_for_a_minute_by_all_and_then_forgotten, 0, 2);
+	tcase_add_test(t, a_peak_keeps_its_measure_when_the_limit_moves);
+	tcase_add_loop_test(t,
+	    who_waited_is_in_the_peak_and_among_the_holders, 0, 2);
+	tcase_add_loop_test(t, a_permit_given_back_twice_or_lost_shows, 0, 2);
 	suite_add_tcase(s, t);
 }
 

@@ -248,3 +248,30 @@ def test_our_own_failures_and_tunnels_tell_it_too(forward, upstream):
         m = c.read_head()
         assert m.status == 200 and items(m, "RateLimit")["l"]["r"] == 3
         assert c.request("/through").status == 200
+
+
+# --- peak and self-check ---
+
+@pytest.mark.parametrize("key", ["none", "client_address"])
+def test_holders_and_peak(gateway, upstream, key):
+    server = upstream(Slow())
+    daemon = limited(gateway, server, f"""
+        key = {key}
+        concurrency = 3
+        queue = 9
+        queue_timeout = 20s
+        """, rest="[penstock]\nworkers = 1")
+    clients = [Client(daemon.port) for _ in range(5)]
+    for c in clients:
+        c.ask("/")
+    daemon.wait_metric("penstock_limit_waiting", 2)
+    assert daemon.metric("penstock_limit_holders", limit="l") == 3
+    server.behaviour.go.set()
+    for c in clients:
+        assert c.read_message().status == 200
+        c.close()
+    daemon.wait_metric("penstock_limit_in_use", 0)
+    for _ in range(2):
+        assert daemon.metric("penstock_limit_in_use_peak", limit="l") == 3
+        assert daemon.metric("penstock_limit_holders", limit="l") == 0
+        assert daemon.metric("penstock_limit_unaccounted", limit="l") == 0

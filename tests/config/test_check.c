@@ -126,6 +126,8 @@ static const struct { const char *text, *errors; } wrong[] = {
 	  "x.conf:5: [limit l] burst: means nothing without rate\n" },
 	{ FORWARD "[limit l]\nrate = 0\nwait = 1s\n",
 	  "x.conf:6: [limit l] wait: means nothing without rate\n" },
+	{ FORWARD "[limit l]\nrate = 1/s\nburst = 0\n", "x.conf:6: burst: "
+	  "0 is outside 1 to 4294967296\n" },
 	{ FORWARD "[limit l]\nconcurrency = 3\nrate_headers = refused\n",
 	  "x.conf:6: [limit l] rate_headers: means nothing without rate\n" },
 	{ FORWARD "[limit l]\nqueue = 3\n",

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from penstock import Client, answering, wait_for
+from penstock import Client, answering, run_penstock, wait_for
 from test_limits import Slow, limited
 
 ITEM = re.compile(r'"([\w-]+)"((?:;\w+=\d+)*)')
@@ -275,3 +275,49 @@ def test_holders_and_peak(gateway, upstream, key):
         assert daemon.metric("penstock_limit_in_use_peak", limit="l") == 3
         assert daemon.metric("penstock_limit_holders", limit="l") == 0
         assert daemon.metric("penstock_limit_unaccounted", limit="l") == 0
+
+
+# --- keys ---
+
+def test_no_key_is_told_to_anybody(gateway, upstream):
+    """Nor is it in the memory of a limit: that has hashes, with a secret."""
+    server = upstream(Slow())
+    daemon = limited(gateway, server, """
+        key = header:X-Tenant
+        concurrency = 1
+        rate = 1/h
+        burst = 2
+        rate_headers = always
+        """, rest=LOG)
+    secret = "tenant-whom-nobody-should-know"
+    with Client(daemon.port) as a, Client(daemon.port) as b:
+        a.ask("/", fields=[f"X-Tenant: {secret}"])
+        daemon.wait_metric("penstock_limit_in_use", 1)
+        m = b.request("/", fields=[f"X-Tenant: {secret}"])
+        m.is_failure(503, "queue_full")
+        assert secret not in repr(m) + daemon.metrics_text()
+        server.behaviour.go.set()
+        m = a.read_message()
+        assert secret not in repr(m)
+    logged(daemon, 2)
+    assert secret not in daemon.said() + daemon.metrics_text()
+
+
+# --- what can't be ---
+
+@pytest.mark.parametrize("lines, number, said", [
+    ("rate = 1/s\nburst = 0", 6, "burst: 0 is outside 1 to 4294967296"),
+    ("queue = 1", 5, "queue: means nothing without concurrency"),
+    ("concurrency = 1\nrate_headers = always", 6,
+     "rate_headers: means nothing without rate"),
+    ("key = user\nconnections = 1", 6, "connections: of a client that has "
+     "connected only its address is known"),
+])
+def test_impossible_limits_are_refused_with_their_line(
+        tmp_path, lines, number, said):
+    file = tmp_path / "x.conf"
+    file.write_text("[listener x]\nmode = forward\nbind = 127.0.0.1:1\n"
+                    f"[limit l]\n{lines}\n")
+    result = run_penstock("-t", "-c", file)
+    assert result.returncode != 0
+    assert f"{file}:{number}: " in result.stderr and said in result.stderr

@@ -164,6 +164,8 @@ come(struct guest *v)
 		break;
 	case GATE_REFUSED:
 		CREW_ASSERT(why == FAIL_QUEUE_FULL || why == FAIL_QUEUE_LATE);
+		if (gate_is_dry(g) && gate_take_dry(g))
+			enter(v);
 		break;
 	}
 }
@@ -275,8 +277,9 @@ change(void *arg)
 		k->now = time_goes_on();
 		spec.limit = crew_random(&k->seed, 16) == 0 ? 0 :
 		    1 + crew_random(&k->seed, (unsigned)setup->limit * 2);
+		spec.dry = crew_random(&k->seed, 8) == 0;
 		gate_set(g, &spec, 0, k->now);
-		watch_the_limit(spec.limit);
+		watch_the_limit(spec.dry ? 0 : spec.limit);
 		for (unsigned i = crew_random(&k->seed, 50); i > 0; i--)
 			sched_yield();
 	}

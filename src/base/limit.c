@@ -87,15 +87,20 @@ limit_rate_undo(struct limit_pass *p)
 		    &n->keybucket);
 }
 
-/* When there is a token for one who does not hold. */
-static nsec_t
-token_due(const struct limit_pass *p, const struct limit_numbers *n,
-    nsec_t now)
+void
+limit_note_hold(const struct limit_pass *p, unsigned worker, nsec_t wait)
+{
+	hist_add(&p->limit->sides[worker].waits, wait);
+}
+
+nsec_t
+limit_token_due(const struct limit_pass *p, nsec_t now)
 {
 	const struct limit *l = p->limit;
+	const struct limit_numbers *n = limit_numbers(l);
 	nsec_t full_at, owed;
 
-	if (n->spec.rate == 0)
+	if (n->spec.rate == 0 || n->spec.dry_run)
 		return 0;
 	if (limit_is_keyed(&n->spec))
 		return keybucket_due(l->keybuckets, p->key, &n->keybucket,
@@ -109,7 +114,7 @@ token_due(const struct limit_pass *p, const struct limit_numbers *n,
 nsec_t
 limit_retry_after(const struct limit_pass *p, nsec_t now)
 {
-	nsec_t after = token_due(p, limit_numbers(p->limit), now);
+	nsec_t after = limit_token_due(p, now);
 	const struct gate *g = p->limit->gate;
 	struct gate_state s;
 

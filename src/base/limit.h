@@ -150,8 +150,14 @@ void limit_pass_stand(struct limit_pass *p, uint64_t turns_key,
  */
 nsec_t limit_rate(struct limit_pass *p, nsec_t now) MUST_USE;
 
+/* It is held for so long: that counts as a wait for this limit. */
+void limit_note_hold(const struct limit_pass *p, unsigned worker, nsec_t wait);
+
 /* Give the token back, if one was taken. */
 void limit_rate_undo(struct limit_pass *p);
+
+/* The time until there is a token for one who isn't held; 0 without a rate. */
+nsec_t limit_token_due(const struct limit_pass *p, nsec_t now);
 
 /*
  * Take a permit.  GATE_TAKEN (also when there is no gate), GATE_WAITS: the

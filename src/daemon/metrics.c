@@ -283,7 +283,7 @@ gather_limits(struct metrics *m, const struct metrics_source *from)
 	    "moment, or permits are lost.");
 	limits_look(limits, from->now, print_unaccounted, m);
 	metric_head(m, "limit_wait_seconds", METRIC_HISTOGRAM,
-	    "How long exchanges waited to be let in.");
+	    "How long exchanges waited for a token or to be let in.");
 	limits_look(limits, from->now, print_waits, m);
 	metric_head(m, "limit_refused_total", METRIC_COUNTER,
 	    "Exchanges that a limit refused.");

@@ -25,11 +25,30 @@ retry_after(const struct exchange *x, nsec_t wait)
 	return seconds + (x->id >> 32) % (seconds / 4 + 1);
 }
 
+/*
+ * When all limits have a token for it: the one that refuses may not be the one
+ * that takes longest.  What it took goes back first, and is nothing to wait
+ * for.
+ */
+static nsec_t
+tokens_due(struct exchange *x, nsec_t now)
+{
+	nsec_t due = 0;
+
+	for (unsigned i = 0; i < x->pass_count; i++) {
+		limit_rate_undo(&x->passes[i]);
+		due = MAX(due, limit_token_due(&x->passes[i], now));
+	}
+	return due;
+}
+
 static enum exchange_state
 refuse(struct exchange *x, struct limit_pass *p, enum failure why)
 {
-	x->retry_after = retry_after(x,
-	    limit_retry_after(p, worker_now(x->worker)));
+	nsec_t now = worker_now(x->worker);
+	nsec_t due = tokens_due(x, now);
+
+	x->retry_after = retry_after(x, MAX(due, limit_retry_after(p, now)));
 	return exchange_failed(x, why);
 }
 
@@ -37,8 +56,7 @@ refuse(struct exchange *x, struct limit_pass *p, enum failure why)
 
 /*
  * A token from every bucket.  True, and *wait is how long to hold the exchange
- * until the last of them is due; or false, and *wait is how long until the
- * missing one would be.
+ * until the last of them is due; or false, if one is missing.
  */
 static bool
 take_tokens(struct exchange *x, nsec_t *wait)
@@ -51,6 +69,8 @@ take_tokens(struct exchange *x, nsec_t *wait)
 		*wait = limit_rate(p, now);
 		if (*wait > 0 && !p->charged)
 			return false;
+		if (*wait > 0)
+			limit_note_hold(p, x->worker->id, *wait);
 		hold = MAX(hold, *wait);
 	}
 	*wait = hold;
@@ -109,10 +129,8 @@ admit_enter(struct exchange *x)
 	if (UNLIKELY(loop_is_late(x->worker->loop)))
 		return exchange_failed(x, FAIL_OVERLOAD);
 	set_up_passes(x);
-	if (!take_tokens(x, &wait)) {
-		x->retry_after = retry_after(x, wait);
-		return exchange_failed(x, FAIL_RATE_LIMITED);
-	}
+	if (!take_tokens(x, &wait))
+		return refuse(x, &x->passes[x->charged], FAIL_RATE_LIMITED);
 	if (wait == 0)
 		return pass_gates(x);
 	x->holds = true;

@@ -277,6 +277,84 @@ def test_holders_and_peak(gateway, upstream, key):
         assert daemon.metric("penstock_limit_unaccounted", limit="l") == 0
 
 
+# --- refusals ---
+
+# What limits refuse for, with what makes the second client be refused.
+REASONS = {
+    "rate_limited": (429, "rate = 1/h\nburst = 1", "upstream"),
+    "queue_full": (503, "concurrency = 1", "upstream"),
+    "queue_timeout": (503, "concurrency = 1\nqueue = 1\n"
+                      "queue_timeout = 50ms", "upstream"),
+    "connection_limit": (503, "connections = 1", "listener"),
+}
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_a_reason_is_one_word_everywhere(gateway, upstream, reason):
+    status, lines, where = REASONS[reason]
+    server = upstream(Slow())
+    daemon = limited(gateway, server, lines, where, rest=LOG)
+    with Client(daemon.port) as a:
+        a.ask("/")
+        wait_for(lambda: server.behaviour.now == 1)
+        with Client(daemon.port) as b:
+            b.request("/").is_failure(status, reason)
+        server.behaviour.go.set()
+        assert a.read_message().status == 200
+    assert {(m["status"], m.get("reason")) for m in logged(daemon, 2)} == {
+        (200, None), (status, reason)}
+    daemon.wait_count("limit_refused", 1, limit="l", reason=reason)
+    daemon.wait_count("failures", 1, reason=reason)
+
+
+def test_the_longest_wait_of_all_limits_is_told(gateway, upstream):
+    server = upstream(answering())
+    daemon = gateway(server.port, "limits = a b c", rest="""
+        [limit a]
+        rate = 1/s
+        burst = 1
+        [limit b]
+        rate = 1/h
+        burst = 1
+        [limit c]
+        rate = 1/m
+        burst = 1
+        """)
+    with Client(daemon.port) as c:
+        assert c.request("/").status == 200
+        m = c.request("/")
+        m.is_failure(429, "rate_limited")
+        assert 3590 <= int(m.get("Retry-After")) <= 3600 * 1.25
+        daemon.wait_count("limit_refused", 1, limit="a")
+
+
+def test_a_token_that_comes_back_is_nothing_to_wait_for(gateway, upstream):
+    server = upstream(Slow())
+    daemon = limited(gateway, server, """
+        rate = 1/h
+        burst = 2
+        concurrency = 1
+        """)
+    with Client(daemon.port) as a, Client(daemon.port) as b:
+        a.ask("/")
+        daemon.wait_metric("penstock_limit_in_use", 1)
+        m = b.request("/")
+        m.is_failure(503, "queue_full")
+        assert int(m.get("Retry-After")) < 10
+        server.behaviour.go.set()
+        assert a.read_message().status == 200
+
+
+def test_being_held_counts_as_a_wait(gateway, upstream):
+    server = upstream(answering())
+    daemon = limited(gateway, server, "rate = 20/s\nburst = 1\nwait = 5s")
+    with Client(daemon.port) as c:
+        for _ in range(3):
+            assert c.request("/").status == 200
+    assert daemon.metric("penstock_limit_wait_seconds_count", limit="l") >= 1
+    assert daemon.metric("penstock_limit_wait_seconds_sum", limit="l") > 0
+
+
 # --- keys ---
 
 def test_no_key_is_told_to_anybody(gateway, upstream):

@@ -5,9 +5,9 @@
  * As in keytable.c, a tag is only changed under the lock of its line, so that
  * a key never has two buckets; charging one is a compare-and-swap.
  *
- * Times are compared by their difference modulo 2^40, which is 203 days.  A
- * time further ahead than any bucket has been allowed to be in debt (`most`)
- * is one long past.
+ * Times are compared by their difference modulo 2^40 units, which is 203 days,
+ * or 19 hours in a fine table.  A time further ahead than any bucket has been
+ * allowed to be in debt (`most`) is one long past.
  */
 #include "base/keybucket.h"
 
@@ -31,7 +31,9 @@ struct line {
 
 struct keybuckets {
 	uint64_t		 count;		/* of lines */
+	nsec_t			 unit;
 	struct line		*lines;
+	_Atomic uint32_t	*waiting;	/* by place; fine tables */
 	_Atomic uint64_t	 most;		/* debt under any spec yet */
 	_Atomic uint64_t	 evicted;
 };
@@ -65,7 +67,18 @@ keybuckets_new(uint64_t rows)
 	struct keybuckets *t = xcalloc(1, sizeof *t);
 
 	t->count = lines_for(rows);
+	t->unit = KEYBUCKET_UNIT;
 	t->lines = xcalloc_lines(t->count * sizeof *t->lines);
+	return t;
+}
+
+struct keybuckets *
+keybuckets_new_fine(uint64_t rows)
+{
+	struct keybuckets *t = keybuckets_new(rows);
+
+	t->unit = KEYBUCKET_FINE;
+	t->waiting = xcalloc(t->count * PLACES, sizeof *t->waiting);
 	return t;
 }
 
@@ -74,6 +87,7 @@ keybuckets_free(struct keybuckets **t)
 {
 	if (*t == NULL)
 		return;
+	free((*t)->waiting);
 	free((*t)->lines);
 	free(*t);
 	*t = NULL;
@@ -84,6 +98,13 @@ keybuckets_memory(uint64_t rows)
 {
 	return sizeof(struct keybuckets) +
 	    lines_for(rows) * sizeof(struct line);
+}
+
+size_t
+keybuckets_memory_fine(uint64_t rows)
+{
+	return keybuckets_memory(rows) +
+	    lines_for(rows) * PLACES * sizeof(uint32_t);
 }
 
 uint64_t
@@ -216,7 +237,7 @@ keybucket_take(struct keybuckets *t, uint64_t key,
 {
 	struct line *l = line_of(t, key);
 	uint64_t tag = tag_of(key);
-	uint64_t units = now / KEYBUCKET_UNIT;
+	uint64_t units = now / t->unit;
 
 	note_most(t, s);
 	for (;;) {
@@ -231,7 +252,7 @@ keybucket_take(struct keybuckets *t, uint64_t key,
 			if (late > s->wait || atomic_compare_exchange_weak(
 			    &l->places[i], &word,
 			    word_with(tag, units, owed + s->gap)))
-				return late * KEYBUCKET_UNIT;
+				return late * t->unit;
 		}
 	}
 }
@@ -261,18 +282,55 @@ debt_of(const struct keybuckets *t, uint64_t key, nsec_t now)
 	int i = find_tag(l, tag_of(key));
 
 	return i == -1 ? 0 : debt(t, atomic_load(&l->places[i]),
-	    now / KEYBUCKET_UNIT);
+	    now / t->unit);
 }
 
 nsec_t
 keybucket_due(const struct keybuckets *t, uint64_t key,
     const struct keybucket_spec *s, nsec_t now)
 {
-	return late_by(debt_of(t, key, now), s) * KEYBUCKET_UNIT;
+	return late_by(debt_of(t, key, now), s) * t->unit;
 }
 
 nsec_t
 keybucket_gone(const struct keybuckets *t, uint64_t key, nsec_t now)
 {
-	return debt_of(t, key, now) * KEYBUCKET_UNIT;
+	return debt_of(t, key, now) * t->unit;
+}
+
+/* --- who waits ---------------------------------------------------------- */
+
+static uint32_t
+number_of(const struct keybuckets *t, const struct line *l, int place)
+{
+	return (uint32_t)((l - t->lines) * PLACES + place);
+}
+
+uint32_t
+keybucket_wait_begin(struct keybuckets *t, uint64_t key, nsec_t now)
+{
+	struct line *l = line_of(t, key);
+	int place = place_of(t, l, tag_of(key), now / t->unit);
+	uint32_t number = number_of(t, l, place);
+
+	atomic_fetch_add_explicit(&t->waiting[number], 1,
+	    memory_order_relaxed);
+	return number;
+}
+
+void
+keybucket_wait_end(struct keybuckets *t, uint32_t number)
+{
+	atomic_fetch_sub_explicit(&t->waiting[number], 1,
+	    memory_order_relaxed);
+}
+
+uint32_t
+keybucket_waiting(const struct keybuckets *t, uint64_t key)
+{
+	const struct line *l = line_of(t, key);
+	int place = find_tag(l, tag_of(key));
+
+	return place == -1 ? 0 : atomic_load_explicit(
+	    &t->waiting[number_of(t, l, place)], memory_order_relaxed);
 }

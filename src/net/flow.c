@@ -86,6 +86,8 @@ flow_start(struct flow *f, const struct flow_opts *opts)
 	f->bytes = 0;
 	stream_set_writer(opts->sink, &f->writer, opts->low);
 	stream_set_reader(opts->source, on_readable, f);
+	if (UNLIKELY(opts->throttle != NULL))
+		stream_set_throttle(opts->source, opts->throttle);
 	wait_for_one(f);
 }
 
@@ -434,6 +436,19 @@ on_writable(struct stream_writer *w, int err)
 		wait_for_source(f);
 }
 
+/* Nor does its time run while nothing may be read. */
+static void
+source_is_late(struct flow *f)
+{
+	struct loop *loop = stream_loop(f->opts.sink);
+	nsec_t due = stream_held(f->opts.source) + f->opts.source_timeout;
+
+	if (due > loop_now(loop))
+		loop_arm_at(loop, &f->timer, due);
+	else
+		finish(f, FLOW_SOURCE_LATE, ETIMEDOUT);
+}
+
 /* The queue moves without telling anybody: progress is looked up. */
 static void
 sink_is_late(struct flow *f)
@@ -468,7 +483,7 @@ on_late(struct wheel_timer *t)
 
 	switch (f->waits) {
 	case FLOW_WAITS_SOURCE:
-		finish(f, FLOW_SOURCE_LATE, ETIMEDOUT);
+		source_is_late(f);
 		break;
 	case FLOW_WAITS_SINK:
 		sink_is_late(f);
@@ -556,6 +571,8 @@ let_source_go(struct flow *f)
 	f->source_over = true;
 	count_pause(f);
 	stream_set_reader(f->opts.source, NULL, NULL);
+	if (UNLIKELY(f->opts.throttle != NULL))
+		stream_set_throttle(f->opts.source, NULL);
 	f->opts.source = NULL;
 }
 

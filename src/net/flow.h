@@ -20,8 +20,9 @@
  * What is done with the bytes is the `bytes` function's: it sends what it
  * makes of them to the sink.  Without one they go as they are.
  *
- * Each wait has its time: for the source `source_timeout`, for the sink
- * `sink_timeout`, counted from the last progress; 0 is without.  Progress of a
+ * Each wait has its time: for the source `source_timeout`, which does not run
+ * while its throttle holds it up, for the sink `sink_timeout`, counted from the
+ * last progress; 0 is without.  Progress of a
  * sink is that the kernel took a byte.
  *
  * The source isn't read while the blocks are short for `use`, which is looked
@@ -99,6 +100,7 @@ struct flow_opts {
 	const struct flow_ops	*ops;
 	struct stream		*source;
 	struct stream		*sink;
+	struct throttle		*throttle;	/* of the source; or NULL */
 	size_t			 high;		/* bytes */
 	size_t			 low;
 	nsec_t			 source_timeout;

@@ -9,68 +9,25 @@
  */
 #include "net/stream.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "base/slab.h"
 #include "net/pipe.h"
 #include "net/sock.h"
+#include "net/stream_own.h"
+#include "net/throttle.h"
 
 /* Pieces in one write of the queue. */
 enum { FLUSH_PIECES = 16 };
 
-/* No errno is larger: see MAX_ERRNO in the kernel. */
-enum { ERR_MASK = 4095 };
-
-/* What waits: first that in the pipe, if there is one, then the blocks. */
-struct queue {
-	struct buf		 buf;
-	struct pipe		*pipe;
-};
-
-struct stream {
-	struct watch		 watch;
-	stream_read_fn		*reader;
-	void			*reader_arg;
-	struct stream_writer	*writer;
-	struct queue		*queue;		/* NULL: empty */
-	uint32_t		 low;
-	unsigned		 read_err : 12;	/* positive errno */
-	unsigned		 write_err : 12;
-	bool			 paused : 1;
-	bool			 eof : 1;	/* their FIN was received */
-	bool			 filled : 1;	/* by the last read: there may
-						   be more */
-	bool			 unspliced : 1;	/* it can't be */
-	bool			 spliced : 1;	/* since somebody asked */
-	bool			 ending : 1;	/* our FIN is wanted */
-	bool			 ended : 1;	/* and sent */
-};
-
-/* There may be a hundred thousand of them, most idle. */
-static_assert(sizeof(struct stream) <= 88, "struct stream has grown");
-
-struct stream_pool {
-	struct watch_kind	 kind;		/* of its streams' watches */
-	struct stream_totals	*totals;
-	struct stream		*current;	/* being called, if alive */
-	struct slab		 slab;
-	struct slab		 queues;	/* of streams that have one */
-	struct pipes		*pipes;		/* or NULL */
-};
-
 static watch_fn	on_ready;
-static int	flush(struct stream *s);
 static void	write_failed(struct stream *s, int err);
 static bool	enqueue(struct stream *s, const struct iovec *iov, int n,
 		    size_t given, enum block_use use);
-static bool	make_queue(struct stream *s);
-static void	drop_queue(struct stream *s);
-static int	flush_pipe(struct stream *s);
+static throttle_fn	on_allowed;
 
 /* --- life -------------------------------------------------------------- */
 
@@ -111,12 +68,6 @@ stream_pool_set_pipes(struct stream_pool *p, struct pipes *pipes)
 	p->pipes = pipes;
 }
 
-static struct stream_pool *
-pool_of(const struct stream *s)
-{
-	return container_of(watch_kind(&s->watch), struct stream_pool, kind);
-}
-
 struct stream *
 stream_new(struct stream_pool *p, int fd)
 {
@@ -135,12 +86,12 @@ static int
 dissolve(struct stream **stream)
 {
 	struct stream *s = *stream;
-	struct stream_pool *p = pool_of(s);
+	struct stream_pool *p = stream_pool_of(s);
 	int fd = watch_fd(&s->watch);
 
 	*stream = NULL;
 	watch_stop(&s->watch);
-	drop_queue(s);
+	stream_drop_queue(s);
 	if (p->current == s)
 		p->current = NULL;
 	stat_decrement(&p->totals->open);
@@ -165,24 +116,23 @@ stream_reset(struct stream **s)
 /* --- readiness --------------------------------------------------------- */
 
 static void
-want(struct stream *s, unsigned events)
-{
-	unsigned wanted = watch_wanted(&s->watch);
-
-	if ((wanted & events) != events)
-		watch_want(&s->watch, wanted | events);
-}
-
-static void
 unwant(struct stream *s, unsigned events)
 {
 	watch_want(&s->watch, watch_wanted(&s->watch) & ~events);
 }
 
+static bool
+may_read(const struct stream *s)
+{
+	if (s->paused || s->reader == NULL)
+		return false;
+	return LIKELY(s->throttle == NULL) || throttle_is_open(s->throttle);
+}
+
 static void
 on_readable(struct stream *s)
 {
-	if (s->paused || s->reader == NULL)
+	if (!may_read(s))
 		unwant(s, WATCH_READ);
 	else
 		s->reader(s->reader_arg);
@@ -194,7 +144,7 @@ on_writable(struct stream *s)
 	int err = (int)s->write_err;
 
 	if (err == 0)
-		err = flush(s);
+		err = stream_flush(s);
 	if (s->writer != NULL && (err != 0 || stream_queued(s) <= s->low))
 		s->writer->fn(s->writer, err);
 }
@@ -204,7 +154,7 @@ static void
 on_ready(struct watch *w, unsigned ready)
 {
 	struct stream *s = container_of(w, struct stream, watch);
-	struct stream_pool *p = pool_of(s);
+	struct stream_pool *p = stream_pool_of(s);
 
 	p->current = s;
 	if (UNLIKELY(ready & WATCH_ERROR)) {
@@ -242,7 +192,7 @@ stream_resume(struct stream *s)
 {
 	s->paused = false;
 	if (!s->eof && s->read_err == 0)
-		want(s, WATCH_READ);
+		stream_want(s, WATCH_READ);
 }
 
 bool
@@ -251,36 +201,58 @@ stream_is_paused(const struct stream *s)
 	return s->paused;
 }
 
-static ssize_t
-read_failed(struct stream *s, int err)
+ssize_t
+stream_read_failed(struct stream *s, int err)
 {
 	s->read_err = (unsigned)err & ERR_MASK;
 	unwant(s, WATCH_READ);
 	return -err;
 }
 
-ssize_t
-stream_recv(struct stream *s, void *to, size_t size)
+static inline ssize_t
+receive(struct stream *s, void *to, size_t size)
 {
-	ssize_t n;
+	ssize_t n = sock_recv(watch_fd(&s->watch), to, size);
 
-	ASSERT(size > 0);
-	if (s->read_err != 0)
-		return -(ssize_t)s->read_err;
-	n = sock_recv(watch_fd(&s->watch), to, size);
 	if (LIKELY(n > 0)) {
 		s->filled = (size_t)n == size;
-		stat_add(&pool_of(s)->totals->received, (uint64_t)n);
+		stat_add(&stream_pool_of(s)->totals->received, (uint64_t)n);
 		return n;
 	}
 	if (n < 0)
-		return n == -EAGAIN ? n : read_failed(s, (int)-n);
+		return n == -EAGAIN ? n : stream_read_failed(s, (int)-n);
 	/* A reset that a write was told of looks like an end here. */
 	if (s->write_err == ECONNRESET)
-		return read_failed(s, ECONNRESET);
+		return stream_read_failed(s, ECONNRESET);
 	s->eof = true;
 	unwant(s, WATCH_READ);
 	return 0;
+}
+
+/* As much as the throttle lets it. */
+static APART ssize_t
+receive_slowly(struct stream *s, void *to, size_t size)
+{
+	size_t most = throttle_take(s->throttle, size);
+	ssize_t n;
+
+	if (most == 0) {
+		unwant(s, WATCH_READ);
+		return -EAGAIN;
+	}
+	n = receive(s, to, most);
+	throttle_came(s->throttle, most, n);
+	return n;
+}
+
+ssize_t
+stream_recv(struct stream *s, void *to, size_t size)
+{
+	ASSERT(size > 0);
+	if (s->read_err != 0)
+		return -(ssize_t)s->read_err;
+	return LIKELY(s->throttle == NULL) ? receive(s, to, size) :
+	    receive_slowly(s, to, size);
 }
 
 bool
@@ -316,6 +288,42 @@ stream_is_quiet(const struct stream *s)
 	    -1 && errno == EAGAIN;
 }
 
+/* --- throttling --------------------------------------------------------- */
+
+void
+stream_set_throttle(struct stream *s, struct throttle *t)
+{
+	if (s->throttle == t)
+		return;
+	if (s->throttle != NULL) {
+		throttle_end(s->throttle);
+		s->throttle = NULL;
+		if (!s->paused)
+			stream_resume(s);
+	}
+	if (t == NULL)
+		return;
+	ASSERT(t->stream == NULL);
+	t->stream = s;
+	t->due = on_allowed;
+	t->waiting = &stream_pool_of(s)->totals->throttled;
+	throttle_begin(t, stream_loop(s));
+	s->throttle = t;
+}
+
+static void
+on_allowed(struct throttle *t)
+{
+	if (!t->stream->paused)
+		stream_resume(t->stream);
+}
+
+nsec_t
+stream_held(const struct stream *s)
+{
+	return s->throttle == NULL ? 0 : throttle_held(s->throttle);
+}
+
 /* --- writing ----------------------------------------------------------- */
 
 void
@@ -327,15 +335,6 @@ stream_set_writer(struct stream *s, struct stream_writer *w, size_t low)
 	s->low = (uint32_t)MIN(low, UINT32_MAX);
 }
 
-/* The kernel took that much. */
-static inline void
-count_given(struct stream *s, size_t given)
-{
-	if (s->writer != NULL)
-		s->writer->sent_at = loop_now(pool_of(s)->kind.loop);
-	stat_add(&pool_of(s)->totals->sent, given);
-}
-
 /* The bytes that the kernel took, which may be none; or -errno. */
 static inline ssize_t
 give(struct stream *s, const struct iovec *iov, int n)
@@ -344,7 +343,7 @@ give(struct stream *s, const struct iovec *iov, int n)
 
 	if (given < 0)
 		return given == -EAGAIN ? 0 : given;
-	count_given(s, (size_t)given);
+	stream_count_given(s, (size_t)given);
 	return given;
 }
 
@@ -383,14 +382,14 @@ stream_send(struct stream *s, const struct iovec *iov, int n,
 		write_failed(s, ENOMEM);
 		return -ENOMEM;
 	}
-	want(s, WATCH_WRITE);
+	stream_want(s, WATCH_WRITE);
 	return 0;
 }
 
-static bool
-make_queue(struct stream *s)
+bool
+stream_make_queue(struct stream *s)
 {
-	struct stream_pool *p = pool_of(s);
+	struct stream_pool *p = stream_pool_of(s);
 
 	if (s->queue != NULL)
 		return true;
@@ -407,13 +406,14 @@ static bool
 enqueue(struct stream *s, const struct iovec *iov, int n, size_t given,
     enum block_use use)
 {
-	return make_queue(s) && buf_append(&s->queue->buf, iov, n, given, use);
+	return stream_make_queue(s) &&
+	    buf_append(&s->queue->buf, iov, n, given, use);
 }
 
-static void
-drop_queue(struct stream *s)
+void
+stream_drop_queue(struct stream *s)
 {
-	struct stream_pool *p = pool_of(s);
+	struct stream_pool *p = stream_pool_of(s);
 
 	if (s->queue == NULL)
 		return;
@@ -437,14 +437,13 @@ flush_blocks(struct stream *s)
 	return 0;
 }
 
-/* Write what is queued; 0 or a positive errno. */
-static int
-flush(struct stream *s)
+int
+stream_flush(struct stream *s)
 {
 	int err = 0;
 
 	if (s->queue != NULL && s->queue->pipe != NULL)
-		err = flush_pipe(s);
+		err = stream_flush_pipe(s);
 	if (err == 0 && s->queue != NULL && s->queue->pipe == NULL)
 		err = flush_blocks(s);
 	if (err != 0) {
@@ -453,7 +452,7 @@ flush(struct stream *s)
 	}
 	if (stream_queued(s) > 0)
 		return 0;
-	drop_queue(s);
+	stream_drop_queue(s);
 	unwant(s, WATCH_WRITE);
 	if (s->ending)
 		stream_end(s);
@@ -465,14 +464,14 @@ write_failed(struct stream *s, int err)
 {
 	if (s->write_err == 0)
 		s->write_err = (unsigned)err & ERR_MASK;
-	drop_queue(s);
+	stream_drop_queue(s);
 	unwant(s, WATCH_WRITE);
 }
 
 void
 stream_set_awaited(struct stream *s, bool awaited)
 {
-	stat_add(&pool_of(s)->totals->awaited, awaited ? 1 : UINT64_MAX);
+	stat_add(&stream_pool_of(s)->totals->awaited, awaited ? 1 : UINT64_MAX);
 }
 
 size_t
@@ -507,76 +506,12 @@ stream_write_error(const struct stream *s)
 	return -(int)s->write_err;
 }
 
-/* --- splicing ---------------------------------------------------------- */
-
-bool
-stream_can_splice(const struct stream *from, const struct stream *to)
-{
-	const struct pipes *pipes = pool_of(to)->pipes;
-	bool has = to->queue != NULL && to->queue->pipe != NULL;
-
-	return pipes != NULL && (has || pipes_are_left(pipes)) &&
-	    !from->unspliced && !to->unspliced && to->write_err == 0;
-}
-
-/* Write from the pipe; 0 or -errno. */
-static int
-flush_pipe(struct stream *s)
-{
-	struct stream_pool *p = pool_of(s);
-	struct queue *q = s->queue;
-	ssize_t given = pipes_drain(p->pipes, &q->pipe, watch_fd(&s->watch));
-
-	if (given > 0)
-		count_given(s, (size_t)given);
-	if (given != -EINVAL && given != -ENOSYS)
-		return given < 0 ? (int)given : 0;
-	s->unspliced = true;
-	return pipes_unload(p->pipes, &q->pipe, &q->buf,
-	    loop_scratch(p->kind.loop), LOOP_SCRATCH);
-}
-
-/* Fill a pipe from the one, as the queue of the other; the bytes, or -errno. */
-static ssize_t
-fill_pipe(struct stream *from, struct stream *to, size_t size)
-{
-	ssize_t n = pipes_fill(pool_of(to)->pipes, &to->queue->pipe,
-	    watch_fd(&from->watch), size);
-
-	if (n > 0) {
-		/* Less than asked for may be all that the pipe had room for. */
-		from->filled = true;
-		from->spliced = true;
-		stat_add(&pool_of(from)->totals->received, (uint64_t)n);
-		return n;
-	}
-	drop_queue(to);
-	if (n != -EINVAL && n != -ENOSYS)
-		return n < 0 ? read_failed(from, (int)-n) : 0;
-	from->unspliced = true;
-	return 0;
-}
-
-ssize_t
-stream_splice(struct stream *from, struct stream *to, size_t size)
-{
-	ssize_t n;
-
-	ASSERT(to->queue == NULL && to->write_err == 0 && !to->ending);
-	if (from->read_err != 0 || !make_queue(to))
-		return -(ssize_t)from->read_err;
-	n = fill_pipe(from, to, size);
-	if (n > 0 && flush(to) == 0 && to->queue != NULL)
-		want(to, WATCH_WRITE);
-	return n;
-}
-
 /* --- facts ------------------------------------------------------------- */
 
 struct loop *
 stream_loop(const struct stream *s)
 {
-	return pool_of(s)->kind.loop;
+	return stream_pool_of(s)->kind.loop;
 }
 
 void

@@ -20,6 +20,9 @@
  * kernel: stream_splice().  What the other doesn't take at once is queued too,
  * but in a pipe.
  *
+ * A stream with a throttle (throttle.h) is read no faster than that lets it:
+ * while nothing may be read, the reader isn't called.
+ *
  * Reader and writer are set apart since in a tunnel they are two flows.
  *
  * Owner:    stream_new() gives a handle to the caller, who ends it with
@@ -45,6 +48,7 @@
 struct pipes;
 struct stream;
 struct stream_writer;
+struct throttle;
 
 /* Bytes, an end or an error are there to be received. */
 typedef void stream_read_fn(void *arg);
@@ -68,6 +72,7 @@ struct stream_totals {
 	counter_t	sent;
 	counter_t	open;
 	counter_t	awaited;	/* see stream_set_awaited() */
+	counter_t	throttled;	/* that wait for their throttle */
 };
 
 struct stream_pool;
@@ -109,9 +114,19 @@ void stream_set_writer(struct stream *s, struct stream_writer *w, size_t low);
 
 /*
  * Up to `size` bytes; 0 for the other end's FIN; -EAGAIN for nothing after
- * all; or another negative errno.  Never called twice for one readiness.
+ * all, or nothing that a throttle allows; or another negative errno.  Never
+ * called twice for one readiness.
  */
 ssize_t stream_recv(struct stream *s, void *to, size_t size) MUST_USE;
+
+/*
+ * Read no more than t allows from now on, or NULL: whatever comes.  Before t or
+ * the stream ends it must be taken away again.
+ */
+void stream_set_throttle(struct stream *s, struct throttle *t);
+
+/* When reading was last held up by its throttle: now, if it is; 0: never. */
+nsec_t stream_held(const struct stream *s);
 
 /* Call the reader no more, or again; harmless twice. */
 void stream_pause(struct stream *s);

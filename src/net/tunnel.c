@@ -49,6 +49,7 @@ tunnel_start(struct tunnel *t, const struct tunnel_opts *opts)
 		.ops = &up_ops,
 		.source = opts->client,
 		.sink = opts->upstream,
+		.throttle = opts->throttle_up,
 		.high = opts->high,
 		.low = opts->low,
 		.use = BLOCK_BODY,
@@ -73,6 +74,7 @@ tunnel_start(struct tunnel *t, const struct tunnel_opts *opts)
 	flow.ops = &down_ops;
 	flow.source = opts->upstream;
 	flow.sink = opts->client;
+	flow.throttle = opts->throttle_down;
 	flow_start(&t->down, &flow);
 }
 
@@ -246,8 +248,12 @@ on_late(struct wheel_timer *timer)
 	struct loop *loop = stream_loop(t->client);
 	nsec_t sent = MAX(t->up.writer.sent_at, t->down.writer.sent_at);
 
-	if (sent + limit_of(t) > loop_now(loop))
-		loop_arm_at(loop, timer, sent + limit_of(t));
+	/* Who isn't read can't show that it has something to say. */
+	nsec_t held = MAX(stream_held(t->client), stream_held(t->upstream));
+	nsec_t due = MAX(sent, held) + limit_of(t);
+
+	if (due > loop_now(loop))
+		loop_arm_at(loop, timer, due);
 	else
 		end(t, t->half ? FAIL_HALF_CLOSED : FAIL_TUNNEL_IDLE, false);
 }

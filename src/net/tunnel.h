@@ -32,9 +32,12 @@ typedef void tunnel_ended_fn(struct tunnel *t, enum failure why);
 struct tunnel_opts {
 	struct stream	*client;
 	struct stream	*upstream;
+	struct throttle	*throttle_up;	/* of the client; or NULL */
+	struct throttle	*throttle_down;	/* of the upstream; or NULL */
 	size_t		 high;		/* bytes, each way */
 	size_t		 low;
-	nsec_t		 idle;		/* without a byte either way */
+	nsec_t		 idle;		/* without a byte either way, nor a
+					   throttle that holds one up */
 	nsec_t		 half_closed;	/* the same, after one side ended */
 	bool		 splice;	/* see flow.h */
 	tunnel_ended_fn	*ended;

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * throttle.c - what may be read from a stream; see throttle.h.
+ *
+ * Bytes are taken when they are read, never ahead: a timer may be late, and
+ * what had been reserved for several times would pass at once.
+ *
+ * What came is counted as passed when the next read, or the end, tells that
+ * nothing of it goes back: a counter must not fall.
+ */
+#include "net/throttle.h"
+
+static wheel_fn	on_due;
+
+void
+throttle_init(struct throttle *t)
+{
+	t->stream = NULL;
+	t->loop = NULL;
+	t->held = 0;
+	t->came = 0;
+	t->count = 0;
+	t->waits = false;
+	wheel_timer_init(&t->timer, on_due);
+}
+
+void
+throttle_add(struct throttle *t, struct pace *p, uint64_t key)
+{
+	ASSERT(t->count < THROTTLE_PACES);
+	pace_use_init(&t->uses[t->count++], p, key);
+}
+
+/* --- what passes -------------------------------------------------------- */
+
+static void
+give_back(struct throttle *t, unsigned count, uint64_t n)
+{
+	for (unsigned i = 0; i < count; i++)
+		pace_give_back(&t->uses[i], n);
+}
+
+static void
+count_passed(struct throttle *t, uint64_t n)
+{
+	for (unsigned i = 0; i < t->count && n > 0; i++)
+		pace_count(&t->uses[i], n);
+}
+
+static void
+count_last(struct throttle *t)
+{
+	count_passed(t, t->came);
+	t->came = 0;
+}
+
+nsec_t
+throttle_charge(struct throttle *t, uint64_t n, nsec_t max_wait, nsec_t now)
+{
+	nsec_t longest = 0;
+
+	for (unsigned i = 0; i < t->count; i++) {
+		nsec_t wait = pace_charge(&t->uses[i], n, max_wait, now);
+
+		longest = MAX(longest, wait);
+		if (wait > max_wait) {
+			give_back(t, i, n);
+			return wait;
+		}
+	}
+	count_passed(t, n);
+	return longest;
+}
+
+void
+throttle_count_only(struct throttle *t, uint64_t n)
+{
+	if (n >= t->came)
+		return;
+	give_back(t, t->count, t->came - n);
+	t->came = n;
+}
+
+/* --- waiting ------------------------------------------------------------ */
+
+/* For the pace of that number. */
+static void
+wait_for(struct throttle *t, unsigned at)
+{
+	t->waits = true;
+	t->at = at;
+	stat_increment(t->waiting);
+	loop_arm_at(t->loop, &t->timer,
+	    pace_wait_begin(&t->uses[at], loop_now(t->loop)));
+}
+
+static void
+stop_waiting(struct throttle *t)
+{
+	if (!t->waits)
+		return;
+	t->waits = false;
+	t->held = loop_now(t->loop);
+	stat_decrement(t->waiting);
+	pace_wait_end(&t->uses[t->at], t->held);
+}
+
+static void
+on_due(struct wheel_timer *timer)
+{
+	struct throttle *t = container_of(timer, struct throttle, timer);
+
+	stop_waiting(t);
+	if (throttle_is_open(t))
+		t->due(t);
+}
+
+nsec_t
+throttle_held(const struct throttle *t)
+{
+	return t->waits ? loop_now(t->loop) : t->held;
+}
+
+/* --- a stream's --------------------------------------------------------- */
+
+void
+throttle_begin(struct throttle *t, struct loop *loop)
+{
+	ASSERT(!t->waits);
+	t->loop = loop;
+}
+
+void
+throttle_end(struct throttle *t)
+{
+	stop_waiting(t);
+	loop_cancel(t->loop, &t->timer);
+	count_last(t);
+	t->stream = NULL;
+}
+
+/* Looked at before anything is taken, so that no turn is used in vain. */
+bool
+throttle_is_open(struct throttle *t)
+{
+	nsec_t now = loop_now(t->loop);
+
+	if (t->waits)
+		return false;
+	for (unsigned i = 0; i < t->count; i++)
+		if (!pace_is_open(&t->uses[i], now)) {
+			wait_for(t, i);
+			return false;
+		}
+	return true;
+}
+
+size_t
+throttle_take(struct throttle *t, size_t want)
+{
+	nsec_t now = loop_now(t->loop);
+	uint64_t n = want;
+
+	count_last(t);
+	if (t->waits)
+		return 0;
+	for (unsigned i = 0; i < t->count; i++) {
+		uint64_t got = pace_take(&t->uses[i], n, now);
+
+		give_back(t, i, n - got);
+		n = got;
+		if (n == 0) {
+			wait_for(t, i);
+			break;
+		}
+	}
+	return (size_t)n;
+}
+
+void
+throttle_came(struct throttle *t, size_t allowed, ssize_t came)
+{
+	size_t n = came > 0 ? (size_t)came : 0;
+
+	give_back(t, t->count, allowed - n);
+	t->came = n;
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * limit.h - a named limit: a gate, a bucket, or both; plain or by key.
+ * limit.h - a named limit: a gate, a bucket, paces; plain or by key.
  *
  * Limits live by name in a registry outside the configuration, so that a
  * reload changes their numbers and keeps their counts.  The configuration
@@ -18,6 +18,9 @@
  * refused; what can't be known is how long one who would have waited would
  * have been inside, and so he counts as if he were at once.
  *
+ * What is read for it while it is inside passes the limit's paces, one for each
+ * way: limit_pace().
+ *
  * Owner:    the registry; limits_get() adds a reference, limit_unref() ends it.
  * Threads:  limits_get(): main's only; the rest: any worker, with its own
  *           number, below the `workers` that limits_new() was told.  A pass is
@@ -34,6 +37,7 @@
 #include "base/gate.h"
 #include "base/hist.h"
 #include "base/keygate.h"
+#include "base/pace.h"
 #include "base/str.h"
 
 enum { LIMIT_HEADER_MAX = 40 };
@@ -49,6 +53,9 @@ struct limit_by {
 /* Where it is first attached; keyed limits rank before all others. */
 enum limit_site { LIMIT_AT_UPSTREAM, LIMIT_AT_ROUTE, LIMIT_AT_LISTENER };
 
+/* Ways of bytes: from the client, and to it. */
+enum limit_way { LIMIT_IN, LIMIT_OUT, LIMIT_WAYS };
+
 struct limit_spec {
 	const char	*name;
 	struct limit_by	 key;
@@ -60,6 +67,8 @@ struct limit_spec {
 	enum rate_headers rate_headers;	/* for the caller to heed */
 	struct gate_spec gate;		/* per key; limit 0: no gate */
 	uint64_t	 connections;	/* sessions per key; 0: any */
+	uint64_t	 bandwidth[LIMIT_WAYS];	/* bytes a second; 0: any */
+	uint64_t	 bandwidth_burst[LIMIT_WAYS];	/* bytes, with it */
 	uint64_t	 keys;		/* rows of the tables */
 	bool		 allow_when_full; /* table_full = allow */
 	bool		 dry_run;	/* gate.dry is the same */
@@ -117,6 +126,12 @@ uint32_t limit_rank(const struct limit *limit);
 
 /* Its numbers now; they stay valid, though not current, as long as it. */
 const struct limit_spec *limit_spec(const struct limit *limit);
+
+/*
+ * The pace of what passes it that way; NULL if any may, or in dry run.  Lives as
+ * long as the limit.
+ */
+struct pace *limit_pace(struct limit *limit, enum limit_way way);
 
 /* Bytes that the tables of such a limit take, with so many workers. */
 size_t limit_memory(const struct limit_spec *spec, unsigned workers);
@@ -211,6 +226,7 @@ struct limit_state {
 	const uint64_t		*would_refuse;	/* the same, in dry run */
 	uint64_t		 would_wait;
 	const struct hist	*waits;		/* of those who waited */
+	uint64_t		 passed[LIMIT_WAYS];	/* bytes */
 };
 typedef void limit_look_fn(void *arg, const struct limit_state *s);
 

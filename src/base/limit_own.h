@@ -21,6 +21,7 @@ struct limit_numbers {
 	struct limit_spec	 spec;
 	struct bucket_spec	 bucket;	/* unkeyed, with a rate */
 	struct keybucket_spec	 keybucket;	/* keyed, with a rate */
+	struct pace_spec	 pace[LIMIT_WAYS];
 	struct limit_numbers	*before;
 };
 
@@ -34,6 +35,7 @@ struct limit_side {
 struct limit {
 	_Alignas(CACHE_LINE) struct bucket bucket;
 	_Alignas(CACHE_LINE) _Atomic uint64_t sessions;	/* unkeyed */
+	struct pace		 pace[LIMIT_WAYS];
 
 	_Alignas(CACHE_LINE) _Atomic(struct limit_numbers *) numbers;
 	_Atomic(struct gate *)	 gate;		/* NULL: never had one */

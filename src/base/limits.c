@@ -71,6 +71,8 @@ limit_free(struct limit *l)
 	keygate_free(&kg);
 	keybuckets_free(&kb);
 	keytable_free(&ks);
+	for (int way = 0; way < LIMIT_WAYS; way++)
+		pace_fini(&l->pace[way]);
 	free(l->name);
 	free(l);
 }
@@ -132,6 +134,22 @@ make_parts(struct limits *r, struct limit *l, const struct limit_spec *spec)
 		l->keybuckets = keybuckets_new(rows);
 	if (spec->connections != 0 && l->keysessions == NULL)
 		l->keysessions = keytable_new(rows);
+	for (int way = 0; way < LIMIT_WAYS; way++)
+		if (spec->bandwidth[way] != 0)
+			pace_make_table(&l->pace[way], rows);
+}
+
+static void
+publish_paces(struct limit *l, struct limit_numbers *n)
+{
+	for (int way = 0; way < LIMIT_WAYS; way++) {
+		const struct limit_spec *spec = &n->spec;
+
+		if (spec->bandwidth[way] != 0)
+			pace_spec_init(&n->pace[way], spec->bandwidth[way],
+			    spec->bandwidth_burst[way]);
+		pace_set(&l->pace[way], &n->pace[way]);
+	}
 }
 
 /* After the parts, so that who sees the numbers sees these. */
@@ -149,6 +167,7 @@ publish(struct limit *l, const struct limit_spec *spec)
 	else if (spec->rate != 0)
 		keybucket_spec_init(&n->keybucket, spec->rate,
 		    spec->rate_span, spec->burst, spec->wait);
+	publish_paces(l, n);
 	atomic_store_explicit(&l->numbers, n, memory_order_release);
 }
 
@@ -173,6 +192,8 @@ limit_new(struct limits *r, const struct limit_spec *spec,
 	l->workers = r->workers;
 	l->rank = rank_of(r, spec, site);
 	r->made++;
+	for (int way = 0; way < LIMIT_WAYS; way++)
+		pace_init(&l->pace[way]);
 	make_parts(r, l, spec);
 	publish(l, spec);
 	list_add_last(&r->all, &l->link);
@@ -201,6 +222,9 @@ is_same(const struct limit_spec *a, const struct limit_spec *b)
 	return a->rate == b->rate && a->rate_span == b->rate_span &&
 	    a->burst == b->burst && a->wait == b->wait &&
 	    a->connections == b->connections &&
+	    memcmp(a->bandwidth, b->bandwidth, sizeof a->bandwidth) == 0 &&
+	    memcmp(a->bandwidth_burst, b->bandwidth_burst,
+	    sizeof a->bandwidth_burst) == 0 &&
 	    a->allow_when_full == b->allow_when_full &&
 	    a->dry_run == b->dry_run && a->rate_headers == b->rate_headers &&
 	    is_same_by(&a->turns, &b->turns) &&
@@ -313,7 +337,19 @@ limit_memory(const struct limit_spec *spec, unsigned workers)
 		n += keybuckets_memory(rows);
 	if (spec->connections != 0)
 		n += keytable_memory(rows);
+	for (int way = 0; way < LIMIT_WAYS; way++)
+		if (spec->bandwidth[way] != 0)
+			n += pace_memory(rows);
 	return n;
+}
+
+struct pace *
+limit_pace(struct limit *limit, enum limit_way way)
+{
+	const struct limit_spec *spec = limit_spec(limit);
+
+	return spec->bandwidth[way] == 0 || spec->dry_run ? NULL :
+	    &limit->pace[way];
 }
 
 /* The first `bits` of an address; whoever has one of these has them all. */
@@ -369,6 +405,8 @@ look_at(struct limit *l, nsec_t now, limit_look_fn *fn, void *arg)
 
 	read_counts(refused, l->refused);
 	read_counts(would_refuse, l->would_refuse);
+	for (int way = 0; way < LIMIT_WAYS; way++)
+		s.passed[way] = pace_passed(&l->pace[way]);
 	for (unsigned i = 0; i < l->workers; i++)
 		hist_merge(&waits, &l->sides[i].waits);
 	if (l->gate != NULL) {

@@ -85,7 +85,10 @@ void pace_make_table(struct pace *p, uint64_t rows);
 /* Bytes that its table takes. */
 size_t pace_memory(uint64_t rows);
 
-/* Other numbers, from now on; the state stays. */
+/*
+ * Other numbers, from now on.  The state stays, and is a time: of a burst that
+ * was used up as much is missing as before, of a shorter one all.
+ */
 void pace_set(struct pace *p, const struct pace_spec *spec);
 
 /* Bytes that have passed, by any key. */

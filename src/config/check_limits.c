@@ -8,6 +8,9 @@
 
 enum { KEYED_RATE_MAX = 1000 };	/* a second: keyed buckets count in 16 us */
 
+/* Bytes a second; a burst comes in 20 ms (timers are 8 ms wide) to an hour. */
+enum { BANDWIDTH_MIN = 1024, BURSTS_PER_SEC = 50, BURST_MAX_SECONDS = 3600 };
+
 /* --- a limit ------------------------------------------------------------ */
 
 static void
@@ -25,6 +28,41 @@ check_rate(struct checking *k, const struct conf_limit *l)
 	    l->burst))
 		check_wrong(k, "burst", "burst: would take more than 146 "
 		    "years to come back at this rate");
+}
+
+/* Of one way. */
+static void
+check_bandwidth(struct checking *k, const struct conf_limit *l,
+    const char *keyword, uint64_t rate)
+{
+	uint64_t burst = l->bandwidth_burst;
+
+	if (rate == 0)
+		return;
+	if (rate < BANDWIDTH_MIN)
+		check_wrong(k, keyword, "%s: at least 1k, or 0", keyword);
+	if (burst == 0)
+		return;
+	if (burst < rate / BURSTS_PER_SEC)
+		check_wrong(k, "bandwidth_burst", "bandwidth_burst: at least "
+		    "what %s lets through in 20ms", keyword);
+	if (burst > rate * BURST_MAX_SECONDS)
+		check_wrong(k, "bandwidth_burst", "bandwidth_burst: at most "
+		    "what %s lets through in an hour", keyword);
+}
+
+static void
+check_bandwidths(struct checking *k, const struct conf_limit *l)
+{
+	uint64_t burst = l->bandwidth_burst;
+
+	check_needs(k, "bandwidth_burst", l->bandwidth_in > 0 ||
+	    l->bandwidth_out > 0, "bandwidth_in or bandwidth_out");
+	if (burst != 0 && burst < CONF_BANDWIDTH_BURST)
+		check_wrong(k, "bandwidth_burst", "bandwidth_burst: at least "
+		    "64k, as so much may come with the head of a request");
+	check_bandwidth(k, l, "bandwidth_in", l->bandwidth_in);
+	check_bandwidth(k, l, "bandwidth_out", l->bandwidth_out);
 }
 
 /* Is it known as soon as a client has connected? */
@@ -70,6 +108,7 @@ check_limit(struct checking *k, const struct conf_limit *l)
 	check_needs(k, "table_full", is_keyed, "key");
 	check_keys(k, l, is_keyed);
 	check_rate(k, l);
+	check_bandwidths(k, l);
 }
 
 /* --- who passes them ---------------------------------------------------- */

@@ -91,6 +91,9 @@ enum { CONF_NO_REF = -1 };
 /* Most limits that one exchange passes; check_config() sees to it. */
 enum { CONF_LIMITS_PASSED = 8 };
 
+/* The least bandwidth_burst. */
+enum { CONF_BANDWIDTH_BURST = 64 * 1024 };
+
 /*
  * Where a value or section was written; NULL file: nowhere, it is a fallback.
  */

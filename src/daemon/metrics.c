@@ -34,6 +34,10 @@ gather_worker(struct metrics *m, const struct metrics_source *from)
 		stat_add(&sum.client_received, stat_read(&client->received));
 		stat_add(&sum.client_sent, stat_read(&client->sent));
 		stat_add(&sum.paused_client, stat_read(&client->awaited));
+		stat_add(&sum.throttled_client,
+		    stat_read(&client->throttled));
+		stat_add(&sum.throttled_upstream,
+		    stat_read(&upstream->throttled));
 		stat_add(&sum.upstream_received,
 		    stat_read(&upstream->received));
 		stat_add(&sum.upstream_sent, stat_read(&upstream->sent));
@@ -249,6 +253,19 @@ print_would_wait(void *arg, const struct limit_state *s)
 }
 
 static void
+print_passed(void *arg, const struct limit_state *s)
+{
+	static const char *const ways[LIMIT_WAYS] = {
+		[LIMIT_IN] = "in", [LIMIT_OUT] = "out",
+	};
+
+	for (int way = 0; way < LIMIT_WAYS; way++)
+		metric_line(arg, "limit_bandwidth_bytes_total",
+		    LABELS({ "limit", s->name },
+		    { "direction", ways[way] }), s->passed[way]);
+}
+
+static void
 gather_limits(struct metrics *m, const struct metrics_source *from)
 {
 	static const struct {
@@ -294,6 +311,9 @@ gather_limits(struct metrics *m, const struct metrics_source *from)
 	metric_head(m, "limit_would_wait_total", METRIC_COUNTER,
 	    "Exchanges that a limit in dry run would have made to wait.");
 	limits_look(limits, from->now, print_would_wait, m);
+	metric_head(m, "limit_bandwidth_bytes_total", METRIC_COUNTER,
+	    "Bytes that passed the bandwidth of a limit.");
+	limits_look(limits, from->now, print_passed, m);
 }
 
 /* --- workers, their loops and memory ------------------------------------ */

@@ -6,6 +6,7 @@
 
 #include "proxy/keys.h"
 #include "proxy/session.h"
+#include "proxy/throttling.h"
 #include "proxy/worker.h"
 
 static gate_fn	on_waited;
@@ -77,6 +78,20 @@ take_tokens(struct exchange *x, nsec_t *wait)
 	return true;
 }
 
+/* The same of the bytes that came with the head. */
+static bool
+take_early(struct exchange *x, nsec_t *wait)
+{
+	nsec_t hold = throttling_admit(x);
+
+	if (hold > throttling_longest(x)) {
+		*wait = hold;
+		return false;
+	}
+	*wait = MAX(*wait, hold);
+	return true;
+}
+
 static enum exchange_state
 pass_gates(struct exchange *x)
 {
@@ -118,6 +133,8 @@ set_up_passes(struct exchange *x)
 		    x->route->class);
 		p->owner = x;
 	}
+	if (UNLIKELY(x->route->paced))
+		throttling_set_up(x);
 }
 
 enum exchange_state
@@ -131,6 +148,10 @@ admit_enter(struct exchange *x)
 	set_up_passes(x);
 	if (!take_tokens(x, &wait))
 		return refuse(x, &x->passes[x->charged], FAIL_RATE_LIMITED);
+	if (UNLIKELY(x->throttles != NULL) && !take_early(x, &wait)) {
+		x->retry_after = retry_after(x, wait);
+		return exchange_failed(x, FAIL_RATE_LIMITED);
+	}
 	if (wait == 0)
 		return pass_gates(x);
 	x->holds = true;

@@ -27,6 +27,7 @@
 #include "proxy/rate_fields.h"
 #include "proxy/relaying.h"
 #include "proxy/routing.h"
+#include "proxy/throttling.h"
 #include "proxy/tunnelling.h"
 #include "proxy/worker.h"
 #include "upstream/pool.h"
@@ -102,12 +103,12 @@ exchange_new(const struct exchange_opts *opts)
 
 /*
  * The arena holds the head, so that the session's buffer is free again, and a
- * pass for each limit there could be.
+ * pass for each limit there could be, with the throttles.
  */
 static bool
 take_arena(struct exchange *x, const struct head *head)
 {
-	size_t passes = x->service->most_limits * sizeof(struct limit_pass);
+	size_t passes = x->service->pass_bytes;
 	size_t bytes = head != NULL ? head_copy_size(head) : 0;
 
 	if (passes + bytes == 0)
@@ -394,6 +395,7 @@ enter_reply(struct exchange *x)
 
 	flow_stop(&x->up);
 	flow_stop(&x->down);
+	throttling_stop(x);
 	exchange_release_upstream(x);
 	admit_leave(x);
 
@@ -467,6 +469,7 @@ enter_over(struct exchange *x)
 	tunnelling_stop(x);
 	flow_stop(&x->up);
 	flow_stop(&x->down);
+	throttling_stop(x);
 	exchange_release_upstream(x);
 	admit_leave(x);
 	if (client != NULL)

@@ -125,6 +125,7 @@ struct exchange {
 
 	/* Admission. */
 	struct limit_pass	*passes;	/* in the arena */
+	struct throttle		*throttles;	/* also; by way; or NULL */
 	unsigned		 pass_count;
 	unsigned		 charged;	/* buckets that are behind us */
 	unsigned		 admitted;	/* gates that are */

@@ -11,6 +11,7 @@
 #include "http/rewrite.h"
 #include "net/stream.h"
 #include "proxy/routing.h"
+#include "proxy/throttling.h"
 #include "proxy/worker.h"
 #include "upstream/pool.h"
 
@@ -353,6 +354,7 @@ start_down(struct exchange *x)
 	struct flow_opts opts = flow_opts(x, &down_ops);
 
 	opts.source = x->upstream;
+	opts.throttle = throttling_of(x, LIMIT_OUT);
 	opts.sink = x->client->stream(x->session);
 	/* With a body before it, its time begins when that is sent. */
 	opts.source_timeout = x->expects || !has_body(x) ?
@@ -367,6 +369,7 @@ start_up(struct exchange *x)
 	struct flow_opts opts = flow_opts(x, &up_ops);
 
 	opts.source = x->client->stream(x->session);
+	opts.throttle = throttling_of(x, LIMIT_IN);
 	opts.sink = x->upstream;
 	opts.source_timeout = x->expects ? 0 :
 	    relay_time(x, FW_REQUEST_SOURCE);

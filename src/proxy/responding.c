@@ -21,6 +21,7 @@
 #include "proxy/connecting.h"
 #include "proxy/rate_fields.h"
 #include "proxy/relaying.h"
+#include "proxy/throttling.h"
 #include "proxy/worker.h"
 #include "upstream/pool.h"
 
@@ -55,6 +56,7 @@ begin_again(struct exchange *x)
 	flow_stop(&x->up);
 	flow_stop(&x->down);
 	x->client->watch(x->session);
+	throttling_ahead(x);
 	conn_close(&x->conn);
 	x->upstream = NULL;
 	pool_group_done(w->pool, &x->group);
@@ -415,6 +417,7 @@ on_head(struct exchange *x, struct str bytes, unsigned fields, uint8_t *rest,
 		    &x->response_framing);
 	if (why != FAIL_NONE)
 		return fail_gone(x, why);
+	throttling_count_only(x, n);
 	if (h.status == 101)
 		return on_switch(x, &h, rest, n);
 	if (h.status < 200)
@@ -444,10 +447,12 @@ read_heads(struct exchange *x, uint8_t *bytes, size_t n)
 
 		if (r == SCAN_BAD)
 			return fail_gone(x, why);
-		if (r == SCAN_MORE)
+		if (r == SCAN_MORE) {
+			throttling_count_only(x, 0);
 			return block_keep(blocks, &x->in, bytes, n,
 			    BLOCK_PERMIT) ? FLOW_MORE :
 			    fail_gone(x, FAIL_MEMORY);
+		}
 
 		struct str head = str_make(bytes + s->start,
 		    s->at - s->start);

@@ -4,12 +4,14 @@
  */
 #include "proxy/setup.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "proxy/access.h"
 #include "proxy/router.h"
 #include "proxy/shared.h"
+#include "proxy/throttling.h"
 
 /* --- limits ------------------------------------------------------------ */
 
@@ -25,6 +27,21 @@ by_of(const struct conf_key *key, const struct conf_limit *l)
 	ASSERT(strlen(key->header) < sizeof by.header);
 	strcpy(by.header, key->header);
 	return by;
+}
+
+static_assert((int)LOOP_SCRATCH <= (int)CONF_BANDWIDTH_BURST,
+    "what comes with a head is charged at once");
+
+/* As much as comes in a second. */
+static void
+set_bandwidth(struct limit_spec *spec, const struct conf_limit *l)
+{
+	spec->bandwidth[LIMIT_IN] = l->bandwidth_in;
+	spec->bandwidth[LIMIT_OUT] = l->bandwidth_out;
+	for (int way = 0; way < LIMIT_WAYS; way++)
+		spec->bandwidth_burst[way] = l->bandwidth_burst != 0 ?
+		    l->bandwidth_burst :
+		    MAX(spec->bandwidth[way], (uint64_t)CONF_BANDWIDTH_BURST);
 }
 
 struct limit_spec
@@ -54,6 +71,7 @@ setup_limit_spec(const struct conf_limit *l)
 		.dry_run = l->dry_run,
 	};
 
+	set_bandwidth(&spec, l);
 	/* As many as the rate lets through in a second. */
 	if (spec.rate != 0 && spec.burst == 0)
 		spec.burst = MAX(spec.rate * NSEC_PER_SEC / spec.rate_span, 1);
@@ -122,6 +140,8 @@ add_limits(struct setup *s, struct route *r, const struct conf_refs *refs,
 		r->limits[at] = (struct route_limit){ l, of_upstream };
 		r->limit_count++;
 		note_spec(r, limit_spec(l));
+		r->paced = r->paced || limit_pace(l, LIMIT_IN) != NULL ||
+		    limit_pace(l, LIMIT_OUT) != NULL;
 	}
 }
 
@@ -152,6 +172,17 @@ make_route(struct setup *s, struct route *r,
 		add_limits(s, r, &upstream->limits, true);
 }
 
+/* Any exchange of the service may pass those of this route. */
+static void
+note_limits(struct service *service, const struct route *r)
+{
+	service->most_limits = MAX(service->most_limits, r->limit_count);
+	service->paced = service->paced || r->paced;
+	service->pass_bytes = service->most_limits *
+	    sizeof(struct limit_pass) +
+	    (service->paced ? THROTTLING_BYTES : 0);
+}
+
 /*
  * A route may belong to several listeners, whose limits and times differ:
  * one struct route for each pair.
@@ -176,8 +207,7 @@ make_routes(struct setup *s)
 			if (service->router == NULL)
 				service->router = router_new();
 			router_add(service->router, &c->route[i], r);
-			service->most_limits = MAX(service->most_limits,
-			    r->limit_count);
+			note_limits(service, r);
 			r++;
 		}
 	for (unsigned i = 0; i < s->service_count; i++)
@@ -225,7 +255,7 @@ make_service(struct setup *s, struct service *service,
 	service->pool_max =
 	    (unsigned)((conf->pool_max + workers - 1) / workers);
 	make_route(s, &service->route, conf, NULL);
-	service->most_limits = service->route.limit_count;
+	note_limits(service, &service->route);
 	if (conf->mode == MODE_FORWARD)
 		service->access = access_new(conf->access != CONF_NO_REF ?
 		    &s->config->access[conf->access] : NULL);

@@ -42,6 +42,7 @@ struct route {
 	unsigned		 limit_count;
 	bool			 dry_run;	/* any of them */
 	enum rate_headers	 rate_headers;	/* the most of those not */
+	bool			 paced;		/* any has a bandwidth */
 	enum gate_class		 class;		/* while it waits */
 	const char		*host_header;	/* or NULL */
 	const char		*name;		/* or "" */
@@ -63,6 +64,8 @@ struct service {
 	struct router		*router;	/* gateway, or NULL */
 	struct access		*access;	/* forward */
 	unsigned		 most_limits;	/* of any of its routes */
+	bool			 paced;		/* any of them is */
+	size_t			 pass_bytes;	/* for those of an exchange */
 	unsigned		 pool_max;	/* forward: a worker's share */
 	/* Limits with `connections` on it, passed by each session. */
 	struct limit		*session_limits[ROUTE_LIMITS];

@@ -7,6 +7,7 @@
 #include "http/reply.h"
 #include "net/stream.h"
 #include "proxy/rate_fields.h"
+#include "proxy/throttling.h"
 #include "proxy/worker.h"
 #include "upstream/pool.h"
 
@@ -40,6 +41,8 @@ start(struct exchange *x)
 	tunnel_start(&x->tunnel, &(struct tunnel_opts){
 		.client = x->client->detach(x->session),
 		.upstream = x->upstream,
+		.throttle_up = throttling_of(x, LIMIT_IN),
+		.throttle_down = throttling_of(x, LIMIT_OUT),
 		.high = conf->high_watermark,
 		.low = conf->low_watermark,
 		.idle = x->route->timeouts.tunnel,

@@ -172,6 +172,22 @@ static const struct { const char *text, *errors; } wrong[] = {
 	{ FORWARD "[limit l]\nrate = 1/h\nburst = 1281024\n",
 	  "x.conf:6: [limit l] burst: would take more than 146 years to come "
 	  "back at this rate\n" },
+	{ FORWARD "[limit l]\nbandwidth_burst = 64k\n",
+	  "x.conf:5: [limit l] bandwidth_burst: means nothing without "
+	  "bandwidth_in or bandwidth_out\n" },
+	{ FORWARD "[limit l]\nbandwidth_in = 1023\n",
+	  "x.conf:5: [limit l] bandwidth_in: at least 1k, or 0\n" },
+	{ FORWARD "[limit l]\nbandwidth_out = 1\n",
+	  "x.conf:5: [limit l] bandwidth_out: at least 1k, or 0\n" },
+	{ FORWARD "[limit l]\nbandwidth_out = 1k\nbandwidth_burst = 65535\n",
+	  "x.conf:6: [limit l] bandwidth_burst: at least 64k, as so much may "
+	  "come with the head of a request\n" },
+	{ FORWARD "[limit l]\nbandwidth_in = 5000000\n"
+	  "bandwidth_burst = 99999\n", "x.conf:6: [limit l] bandwidth_burst: "
+	  "at least what bandwidth_in lets through in 20ms\n" },
+	{ FORWARD "[limit l]\nbandwidth_out = 1k\nbandwidth_burst = 3601k\n",
+	  "x.conf:6: [limit l] bandwidth_burst: at most what bandwidth_out "
+	  "lets through in an hour\n" },
 	{ FORWARD "limits = l0 l1 l2 l3 l4 l5 l6 l7 l8\n" LIMITS,
 	  "x.conf:4: [listener f] " TOO_MANY },
 	{ FORWARD "limits = l0 l1 l2 l3 l4 l5 l6 l7 l8 l9\n" LIMITS,
@@ -214,6 +230,11 @@ static const char *const right[] = {
 	FORWARD "[limit l]\nrate = 1/h\nburst = 1281023\n",
 	FORWARD "[limit l]\nrate = 1/h\nrate_headers = always\n"
 	    "dry_run = on\n",
+	FORWARD "[limit l]\nkey = user\nbandwidth_in = 1k\n"
+	    "bandwidth_out = 1t\n",
+	FORWARD "[limit l]\nbandwidth_in = 5000000\nbandwidth_out = 1k\n"
+	    "bandwidth_burst = 100000\n",
+	FORWARD "[limit l]\nbandwidth_in = 1k\nbandwidth_burst = 3600k\n",
 	FORWARD "limits = l0 l1 l2 l3 l4 l5 l6 l7\n" LIMITS,
 	/* The same one in several places is passed once. */
 	GATEWAY "limits = l0 l1 l2 l3 l4\n" UPSTREAM

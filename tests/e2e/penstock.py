@@ -35,7 +35,8 @@ GAUGES = (
     "penstock_sessions", "penstock_limit_in_use", "penstock_limit_waiting",
     "penstock_limit_holders", "penstock_limit_unaccounted",
     "penstock_buffer_bytes", "penstock_timers", "penstock_pool_connections",
-    "penstock_tunnels", "penstock_flows_paused", "penstock_splice_pipes",
+    "penstock_tunnels", "penstock_flows_paused", "penstock_flows_throttled",
+    "penstock_splice_pipes",
     "penstock_destination_connections", "penstock_worker_sessions",
 )
 

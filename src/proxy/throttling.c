@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * throttling.c - bodies and tunnels, within the bandwidth of their limits; see
+ * throttling.h.
+ */
+#include "proxy/throttling.h"
+
+#include "base/block.h"
+#include "net/stream.h"
+#include "proxy/relaying.h"
+#include "proxy/worker.h"
+
+void
+throttling_set_up(struct exchange *x)
+{
+	/* Behind all passes there could be: see take_arena() in exchange.c. */
+	x->throttles = (struct throttle *)(void *)
+	    (x->passes + x->service->most_limits);
+	for (int way = 0; way < LIMIT_WAYS; way++) {
+		struct throttle *t = &x->throttles[way];
+
+		throttle_init(t);
+		for (unsigned i = 0; i < x->pass_count; i++) {
+			const struct limit_pass *p = &x->passes[i];
+			struct pace *pace = limit_pace(p->limit,
+			    (enum limit_way)way);
+
+			if (pace != NULL)
+				throttle_add(t, pace, p->key);
+		}
+	}
+}
+
+/* Is there more from the client than a head, or may there be? */
+static bool
+has_more(const struct exchange *x)
+{
+	if (!x->has_head || x->upgrades ||
+	    x->request.method == METHOD_CONNECT)
+		return true;
+	return x->framing.kind == FRAMING_CHUNKED ||
+	    (x->framing.kind == FRAMING_LENGTH && x->framing.length > 0);
+}
+
+static uint64_t
+early_bytes(const struct exchange *x)
+{
+	const struct block *b = *x->client->input(x->session);
+	uint64_t n = b != NULL ? b->end - b->start : 0;
+
+	return x->framing.kind == FRAMING_LENGTH ?
+	    MIN(n, x->framing.length) : n;
+}
+
+nsec_t
+throttling_longest(const struct exchange *x)
+{
+	nsec_t time = relay_time(x, FW_REQUEST_SOURCE);
+
+	return time == 0 ? PACE_MAX_DEPTH : MIN(time, PACE_MAX_DEPTH);
+}
+
+nsec_t
+throttling_admit(struct exchange *x)
+{
+	struct throttle *t = throttling_of(x, LIMIT_IN);
+	nsec_t wait;
+
+	if (t == NULL || !has_more(x))
+		return 0;
+	wait = throttle_charge(t, early_bytes(x), throttling_longest(x),
+	    worker_now(x->worker));
+	throttling_ahead(x);
+	return wait;
+}
+
+void
+throttling_ahead(struct exchange *x)
+{
+	struct throttle *t = throttling_of(x, LIMIT_IN);
+
+	if (t != NULL && has_more(x))
+		stream_set_throttle(x->client->stream(x->session), t);
+}
+
+void
+throttling_stop(struct exchange *x)
+{
+	for (int way = 0; x->throttles != NULL && way < LIMIT_WAYS; way++)
+		if (x->throttles[way].stream != NULL)
+			stream_set_throttle(x->throttles[way].stream, NULL);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * throttling.h - bodies and tunnels, within the bandwidth of their limits.
+ *
+ * An exchange that passes limits with a bandwidth has two throttles: for what
+ * is read from the client, and from the upstream.  Its flows put them to use;
+ * before those begin, what a client sends ahead is throttled too.  What came
+ * with the head of a request has been read already: that is charged when the
+ * exchange is admitted, which is held until it may go on.
+ *
+ * What is counted is what is read, the framing of bodies included.  Heads are
+ * not, nor is what is dropped.
+ *
+ * Threads:  the worker's.
+ */
+#ifndef PENSTOCK_PROXY_THROTTLING_H
+#define PENSTOCK_PROXY_THROTTLING_H
+
+#include "net/throttle.h"
+#include "proxy/exchange.h"
+
+/* Bytes of the arena that an exchange's throttles take. */
+enum { THROTTLING_BYTES = LIMIT_WAYS * sizeof(struct throttle) };
+
+/* The passes are set up, and some of their limits have a bandwidth. */
+void throttling_set_up(struct exchange *x);
+
+/*
+ * Charge what came with the head, and throttle what comes ahead.  How long to
+ * hold the exchange; more than throttling_longest(): it can't be.
+ */
+nsec_t throttling_admit(struct exchange *x) MUST_USE;
+nsec_t throttling_longest(const struct exchange *x);
+
+/* The session reads ahead again: what the flow did was not the last try. */
+void throttling_ahead(struct exchange *x);
+
+/* Nothing is throttled from here on; the streams are still there. */
+void throttling_stop(struct exchange *x);
+
+/* For the source of that way, or NULL. */
+static inline struct throttle *
+throttling_of(const struct exchange *x, enum limit_way way)
+{
+	if (LIKELY(x->throttles == NULL) || x->throttles[way].count == 0)
+		return NULL;
+	return &x->throttles[way];
+}
+
+/* Of what was just read from the upstream, n bytes are no head. */
+static inline void
+throttling_count_only(struct exchange *x, size_t n)
+{
+	if (UNLIKELY(x->throttles != NULL))
+		throttle_count_only(&x->throttles[LIMIT_OUT], n);
+}
+
+#endif

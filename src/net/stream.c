@@ -290,7 +290,7 @@ stream_is_quiet(const struct stream *s)
 
 /* --- throttling --------------------------------------------------------- */
 
-void
+APART void
 stream_set_throttle(struct stream *s, struct throttle *t)
 {
 	if (s->throttle == t)

@@ -72,7 +72,7 @@ throttle_charge(struct throttle *t, uint64_t n, nsec_t max_wait, nsec_t now)
 	return longest;
 }
 
-void
+APART void
 throttle_count_only(struct throttle *t, uint64_t n)
 {
 	if (n >= t->came)
@@ -140,7 +140,7 @@ throttle_end(struct throttle *t)
 }
 
 /* Looked at before anything is taken, so that no turn is used in vain. */
-bool
+APART bool
 throttle_is_open(struct throttle *t)
 {
 	nsec_t now = loop_now(t->loop);

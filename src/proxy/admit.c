@@ -78,12 +78,14 @@ take_tokens(struct exchange *x, nsec_t *wait)
 	return true;
 }
 
-/* The same of the bytes that came with the head. */
-static bool
+/* The same of the bytes that came with the head, where bytes are limited. */
+static APART bool
 take_early(struct exchange *x, nsec_t *wait)
 {
-	nsec_t hold = throttling_admit(x);
+	nsec_t hold;
 
+	throttling_set_up(x);
+	hold = throttling_admit(x);
 	if (hold > throttling_longest(x)) {
 		*wait = hold;
 		return false;
@@ -133,8 +135,6 @@ set_up_passes(struct exchange *x)
 		    x->route->class);
 		p->owner = x;
 	}
-	if (UNLIKELY(x->route->paced))
-		throttling_set_up(x);
 }
 
 enum exchange_state
@@ -148,7 +148,7 @@ admit_enter(struct exchange *x)
 	set_up_passes(x);
 	if (!take_tokens(x, &wait))
 		return refuse(x, &x->passes[x->charged], FAIL_RATE_LIMITED);
-	if (UNLIKELY(x->throttles != NULL) && !take_early(x, &wait)) {
+	if (UNLIKELY(x->route->paced) && !take_early(x, &wait)) {
 		x->retry_after = retry_after(x, wait);
 		return exchange_failed(x, FAIL_RATE_LIMITED);
 	}

@@ -10,7 +10,7 @@
 #include "proxy/relaying.h"
 #include "proxy/worker.h"
 
-void
+APART void
 throttling_set_up(struct exchange *x)
 {
 	/* Behind all passes there could be: see take_arena() in exchange.c. */
@@ -74,7 +74,7 @@ throttling_admit(struct exchange *x)
 	return wait;
 }
 
-void
+APART void
 throttling_ahead(struct exchange *x)
 {
 	struct throttle *t = throttling_of(x, LIMIT_IN);
@@ -83,10 +83,10 @@ throttling_ahead(struct exchange *x)
 		stream_set_throttle(x->client->stream(x->session), t);
 }
 
-void
-throttling_stop(struct exchange *x)
+APART void
+throttling_end(struct exchange *x)
 {
-	for (int way = 0; x->throttles != NULL && way < LIMIT_WAYS; way++)
+	for (int way = 0; way < LIMIT_WAYS; way++)
 		if (x->throttles[way].stream != NULL)
 			stream_set_throttle(x->throttles[way].stream, NULL);
 }

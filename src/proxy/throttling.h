@@ -35,8 +35,16 @@ nsec_t throttling_longest(const struct exchange *x);
 /* The session reads ahead again: what the flow did was not the last try. */
 void throttling_ahead(struct exchange *x);
 
-/* Nothing is throttled from here on; the streams are still there. */
-void throttling_stop(struct exchange *x);
+/* Take the throttles, which there are, from the streams, which are too. */
+void throttling_end(struct exchange *x);
+
+/* Nothing is throttled from here on. */
+static inline void
+throttling_stop(struct exchange *x)
+{
+	if (UNLIKELY(x->throttles != NULL))
+		throttling_end(x);
+}
 
 /* For the source of that way, or NULL. */
 static inline struct throttle *

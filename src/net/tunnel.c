@@ -2,9 +2,8 @@
 /*
  * tunnel.c - two flows between two streams; see tunnel.h.
  *
- * The flows have no timeouts of their own.  The tunnel has one timer, which
- * each byte that is read moves on; bytes that only left a queue are found
- * when it fires.
+ * The flows time their sinks only.  The tunnel has one timer, which each byte
+ * that is read moves on; bytes that only left a queue are found when it fires.
  */
 #include "net/tunnel.h"
 
@@ -52,6 +51,7 @@ tunnel_start(struct tunnel *t, const struct tunnel_opts *opts)
 		.throttle = opts->throttle_up,
 		.high = opts->high,
 		.low = opts->low,
+		.sink_timeout = opts->send,
 		.use = BLOCK_BODY,
 		.carry_end = true,
 		.splice = opts->splice,
@@ -222,6 +222,8 @@ on_up_ended(struct flow *f, enum flow_end how, int err)
 		drained(t, &t->down);
 	else if (how == FLOW_SOURCE_FAILED)
 		end(t, FAIL_CLIENT_CLOSED, false);
+	else if (how == FLOW_SINK_LATE)
+		end(t, FAIL_UPSTREAM_BLOCKED, false);
 	else
 		sink_failed(t, &t->down,
 		    err == ENOMEM ? FAIL_MEMORY : FAIL_UPSTREAM_CLOSED);
@@ -236,6 +238,8 @@ on_down_ended(struct flow *f, enum flow_end how, int err)
 		drained(t, &t->up);
 	else if (how == FLOW_SOURCE_FAILED)
 		end(t, FAIL_UPSTREAM_CLOSED, false);
+	else if (how == FLOW_SINK_LATE)
+		end(t, FAIL_CLIENT_TIMEOUT, false);
 	else
 		sink_failed(t, &t->up,
 		    err == ENOMEM ? FAIL_MEMORY : FAIL_CLIENT_CLOSED);

@@ -25,6 +25,8 @@ struct tunnel;
 /*
  * FAIL_NONE: both sides ended.  FAIL_CLIENT_CLOSED, FAIL_UPSTREAM_CLOSED: that
  * side reset.  FAIL_TUNNEL_IDLE, FAIL_HALF_CLOSED: a time ran out.
+ * FAIL_CLIENT_TIMEOUT, FAIL_UPSTREAM_BLOCKED: that side took nothing for
+ * `send`, while so much waited for it that the other wasn't read.
  * FAIL_MEMORY: bytes could not be kept.
  */
 typedef void tunnel_ended_fn(struct tunnel *t, enum failure why);
@@ -39,6 +41,7 @@ struct tunnel_opts {
 	nsec_t		 idle;		/* without a byte either way, nor a
 					   throttle that holds one up */
 	nsec_t		 half_closed;	/* the same, after one side ended */
+	nsec_t		 send;		/* for what holds a side's source up */
 	bool		 splice;	/* see flow.h */
 	tunnel_ended_fn	*ended;
 };

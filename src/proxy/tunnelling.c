@@ -47,6 +47,7 @@ start(struct exchange *x)
 		.low = conf->low_watermark,
 		.idle = x->route->timeouts.tunnel,
 		.half_closed = x->route->timeouts.half_closed,
+		.send = x->route->timeouts.send,
 		.splice = conf->splice == SPLICE_AUTO,
 		.ended = on_tunnel_ended,
 	});

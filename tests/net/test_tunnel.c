@@ -37,6 +37,7 @@ set_up(void)
 		.low = 16384,
 		.idle = 60 * NSEC_PER_SEC,
 		.half_closed = 60 * NSEC_PER_SEC,
+		.send = 60 * NSEC_PER_SEC,
 		.ended = on_ended,
 	};
 }
@@ -237,6 +238,57 @@ START_TEST(a_half_closed_tunnel_has_its_own_time)
 }
 END_TEST
 
+/* One side floods; the other takes nothing, but talks. */
+struct flood {
+	int		 from;
+	const struct flow *flow;
+	int		 deaf;
+};
+
+static bool
+is_held_up(void *arg)
+{
+	static uint8_t zeros[8000];
+	const struct flood *f = arg;
+
+	while (write(f->from, zeros, sizeof zeros) > 0)
+		;
+	return f->flow->waits == FLOW_WAITS_SINK;
+}
+
+static bool
+talks_to_the_end(void *arg)
+{
+	const struct flood *f = arg;
+
+	if (!ended)
+		rig_write(f->deaf, "x");
+	return ended;
+}
+
+static void
+flood(struct flood f)
+{
+	opts.send = 20 * NSEC_PER_MSEC;
+	start();
+	rig_until(&rig, is_held_up, &f);
+	rig_until(&rig, talks_to_the_end, &f);
+}
+
+START_TEST(a_client_that_takes_nothing_is_cut)
+{
+	flood((struct flood){ server, &tunnel.down, client });
+	ck_assert_int_eq(why, FAIL_CLIENT_TIMEOUT);
+}
+END_TEST
+
+START_TEST(an_upstream_that_takes_nothing_is_cut)
+{
+	flood((struct flood){ client, &tunnel.up, server });
+	ck_assert_int_eq(why, FAIL_UPSTREAM_BLOCKED);
+}
+END_TEST
+
 /*
  * The server has answered and gone; what the client says yet is answered
  * with a reset, and must not cost it the answer.
@@ -324,6 +376,8 @@ main(void)
 	tcase_add_test(t, a_stopped_tunnel_resets_both_and_calls_nobody);
 	tcase_add_test(t, a_tunnel_without_bytes_is_idle);
 	tcase_add_test(t, a_half_closed_tunnel_has_its_own_time);
+	tcase_add_test(t, a_client_that_takes_nothing_is_cut);
+	tcase_add_test(t, an_upstream_that_takes_nothing_is_cut);
 	tcase_add_test(t, a_server_that_answers_and_goes_is_heard_to_the_end);
 	return run_suite(s);
 }

@@ -7,7 +7,7 @@
  *
  * Times are compared by their difference modulo 2^40 units, which is 203 days,
  * or 19 hours in a fine table.  A time further ahead than any bucket has been
- * allowed to be in debt (`most`) is one long past.
+ * allowed to be in debt (`most`), and than clocks may differ, is one long past.
  */
 #include "base/keybucket.h"
 
@@ -22,6 +22,8 @@ enum {
 };
 
 #define TIME_MASK	((UINT64_C(1) << TIME_BITS) - 1)
+/* The time of one loop may be behind that of another by a turn. */
+#define CLOCKS_DIFFER	(2 * NSEC_PER_SEC)
 #define MAX_AHEAD	(KEYBUCKET_MAX_DEPTH / KEYBUCKET_UNIT)
 
 struct line {
@@ -126,9 +128,9 @@ static uint64_t
 debt(const struct keybuckets *t, uint64_t word, uint64_t units)
 {
 	uint64_t ahead = (word - units) & TIME_MASK;
+	uint64_t most = atomic_load_explicit(&t->most, memory_order_relaxed);
 
-	return ahead <= atomic_load_explicit(&t->most, memory_order_relaxed) ?
-	    ahead : 0;
+	return ahead <= most + CLOCKS_DIFFER / t->unit ? ahead : 0;
 }
 
 /* A spec that allows more debt than those before it: once or twice a life. */

@@ -251,6 +251,19 @@ grab(void *arg)
 	return NULL;
 }
 
+/* All that may be owed is: for an older time it is more than that. */
+START_TEST(a_clock_that_is_behind_finds_no_full_bucket)
+{
+	empty(1);
+	now -= SEC;
+	ck_assert_uint_eq(take(1), SEC + SEC / 10);
+	ck_assert_uint_eq(keybucket_due(t, key(1), &spec, now),
+	    SEC + SEC / 10);
+	now += SEC;
+	ck_assert_uint_eq(take(1), SEC / 10);
+}
+END_TEST
+
 START_TEST(a_fine_table_counts_in_64_ns)
 {
 	no_table();
@@ -334,6 +347,7 @@ main(void)
 	tcase_add_loop_test(c,
 	    a_spray_of_keys_frees_nobody_who_is_over_the_limit, 0,
 	    (int)ARRAY_LEN(spray_times));
+	tcase_add_test(c, a_clock_that_is_behind_finds_no_full_bucket);
 	tcase_add_test(c, a_fine_table_counts_in_64_ns);
 	tcase_add_test(c, who_waits_for_a_key_is_counted);
 	tcase_add_test(c, threads_share_one_bucket);

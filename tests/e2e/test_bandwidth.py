@@ -24,12 +24,15 @@ LIMIT = """
 
 
 class Meter:
-    """What one or several receivers got; made before anything is asked."""
+    """What receivers got, since just before it was asked for."""
 
     def __init__(self, rate, burst=BURST):
         self.rate, self.burst = rate, burst
         self.received = 0
         self.lock = threading.Lock()
+        self.start()
+
+    def start(self):
         self.began = time.monotonic()
 
     def note(self, n):
@@ -151,6 +154,7 @@ def test_a_request_goes_up_no_faster(gateway, upstream, fields):
     chunked = "chunked" in fields
     piece = AS_CHUNK if chunked else PIECE
     with Client(daemon.port) as c:
+        meter.start()
         c.send(f"POST / HTTP/1.1\r\nHost: x\r\n{fields}\r\n\r\n".encode() +
                piece * TIMES + (b"0\r\n\r\n" if chunked else b""))
         assert c.read_message().status == 200
@@ -170,6 +174,7 @@ def test_what_comes_with_heads_counts_too(gateway, upstream, key):
         """))
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(Client(daemon.port)) for _ in range(8)]
+        meter.start()
         for c in clients:
             c.ask("/", "POST", body=bytes(20 * KIB))
         for c in clients:
@@ -300,6 +305,7 @@ def test_a_tunnel_is_held_to_it_both_ways(forward, upstream, early):
         connect_ports = {server.port}
         {TUNNEL_LIMIT}""")
     down = Meter(600 * KIB)
+    up.start()
     with Client(daemon.port) as c:
         c.send(f"CONNECT {server.server} HTTP/1.1\r\nHost: x\r\n\r\n"
                .encode() + bytes(early))
@@ -314,6 +320,7 @@ def test_a_relayed_connection_is_too(relay, upstream):
     daemon = relay(server.port, "limits = l", rest=TUNNEL_LIMIT)
     # The server speaks as soon as it is connected.
     down = Meter(600 * KIB)
+    up.start()
     with Client(daemon.port) as c:
         use_tunnel(c, down)
     wait_for(lambda: up.received == TOTAL)
@@ -333,6 +340,7 @@ def test_an_upgraded_connection_is_too(gateway, upstream):
 
     daemon = gateway(upstream(behave).port, "limits = l", rest=TUNNEL_LIMIT)
     down = Meter(600 * KIB)
+    up.start()
     with Client(daemon.port) as c:
         c.ask("/", fields=["Connection: upgrade", "Upgrade: x"])
         assert c.read_head().status == 101

@@ -343,6 +343,24 @@ START_TEST(what_does_not_count_is_given_back)
 }
 END_TEST
 
+START_TEST(what_did_not_come_costs_nothing)
+{
+	int peer = begin(&a, &throttle);
+
+	/* Each time a whole burst is asked for. */
+	slow(1024);
+	for (a.want = 3; a.want <= 60; a.want += 3) {
+		a.done = false;
+		rig_write(peer, "abc");
+		rig_until_true(&rig, &a.done);
+		ck_assert_uint_eq(stream_held(a.s), 0);
+	}
+	end(&a);
+	ck_assert_uint_eq(pace_passed(&pace), 60);
+	close(peer);
+}
+END_TEST
+
 START_TEST(what_came_before_is_charged)
 {
 	nsec_t now = loop_now(rig.loop);
@@ -516,6 +534,7 @@ suite(void)
 	tcase_add_test(t, who_is_paused_meanwhile_stays_so);
 	tcase_add_test(t, a_throttle_that_waits_may_be_taken_away);
 	tcase_add_test(t, what_does_not_count_is_given_back);
+	tcase_add_test(t, what_did_not_come_costs_nothing);
 	tcase_add_test(t, what_came_before_is_charged);
 	tcase_add_loop_test(t, a_flow_keeps_to_it, 0, 2);
 	tcase_add_test(t, a_held_source_is_not_late);

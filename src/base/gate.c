@@ -25,7 +25,7 @@
 #define UNLIMITED	(INT64_C(1) << 62)
 
 static mail_fn	on_mail;
-static int64_t	limit_of(const struct gate_spec *spec);
+static int64_t	permits(uint64_t limit);
 static void	set_queue(struct gate *g, const struct gate_spec *spec);
 static void	hand_over(struct gate *g, unsigned worker, nsec_t now);
 
@@ -55,10 +55,10 @@ gate_new(const struct gate_spec *spec, unsigned workers, gate_wake_fn *wake,
 	g->workers = workers;
 	g->wake = wake;
 	g->arg = arg;
-	atomic_init(&g->limit, limit_of(spec));
-	atomic_init(&g->free, limit_of(spec));
-	atomic_init(&g->lowest, limit_of(spec));
-	atomic_init(&g->lowest_before, limit_of(spec));
+	atomic_init(&g->limit, permits(spec->limit));
+	atomic_init(&g->free, permits(spec->limit));
+	atomic_init(&g->lowest, permits(spec->limit));
+	atomic_init(&g->lowest_before, permits(spec->limit));
 	set_queue(g, spec);
 	for (unsigned i = 0; i < workers; i++)
 		side_init(&g->sides[i], g);
@@ -87,11 +87,11 @@ gate_is_idle(const struct gate *g)
 }
 
 static int64_t
-limit_of(const struct gate_spec *spec)
+permits(uint64_t limit)
 {
-	if (spec->limit == 0 || spec->limit >= (uint64_t)UNLIMITED)
+	if (limit == 0 || limit >= (uint64_t)UNLIMITED)
 		return UNLIMITED;
-	return (int64_t)spec->limit;
+	return (int64_t)limit;
 }
 
 static size_t
@@ -408,21 +408,44 @@ shift_lowest(struct gate *g, int64_t by)
 	note_lowest(g, atomic_load_explicit(&g->free, memory_order_relaxed));
 }
 
-void
-gate_set(struct gate *g, const struct gate_spec *spec, unsigned worker,
-    nsec_t now)
+/* There are as many permits from now on. */
+static void
+resize(struct gate *g, int64_t limit, unsigned worker, nsec_t now)
 {
 	ASSERT(worker < g->workers);
 
-	int64_t limit = limit_of(spec);
 	int64_t more = limit - atomic_exchange(&g->limit, limit);
 
-	set_queue(g, spec);
 	if (more < 0)
 		shift_lowest(g, more);
 	give(g, worker, (uint64_t)more, now);
 	if (more > 0)
 		shift_lowest(g, more);
+}
+
+void
+gate_set(struct gate *g, const struct gate_spec *spec, unsigned worker,
+    nsec_t now)
+{
+	set_queue(g, spec);
+	resize(g, permits(spec->limit), worker, now);
+}
+
+void
+gate_resize(struct gate *g, uint64_t limit, unsigned worker, nsec_t now)
+{
+	ASSERT(limit != 0);
+	resize(g, permits(limit), worker, now);
+}
+
+uint64_t
+gate_taken(const struct gate *g)
+{
+	int64_t limit = atomic_load_explicit(&g->limit, memory_order_relaxed);
+	int64_t n = limit - atomic_load_explicit(&g->free,
+	    memory_order_relaxed);
+
+	return (uint64_t)MAX(n, 0);
 }
 
 uint64_t

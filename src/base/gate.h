@@ -46,7 +46,7 @@
  * Owner:    gate_new() gives a handle; gate_free() when nobody holds or waits,
  *           and no mail is under way: gate_is_idle().
  * Threads:  every worker, each with its own number below `workers`; gate_set()
- *           one at a time.
+ *           and gate_resize() one at a time.
  * Promise:  in use + free + grants = limit, always.  A waiter's function runs
  *           at most once, on its worker, never inside gate_take() or
  *           gate_release(), and not after gate_leave().
@@ -173,6 +173,12 @@ void gate_leave(struct gate *g, unsigned worker, struct gate_waiter *w,
  */
 void gate_set(struct gate *g, const struct gate_spec *spec, unsigned worker,
     nsec_t now);
+
+/* The same for the number alone; `limit` at least 1. */
+void gate_resize(struct gate *g, uint64_t limit, unsigned worker, nsec_t now);
+
+/* Permits that are not free, those on their way to waiters with them. */
+uint64_t gate_taken(const struct gate *g);
 
 /* What it feels, each a snapshot; may be off by what is under way. */
 struct gate_state {

@@ -169,6 +169,8 @@ limit_enter(struct limit_pass *p, unsigned worker, nsec_t now,
 		return GATE_TAKEN;
 
 	p->inside = r == GATE_TAKEN;
+	p->adapts = atomic_load_explicit(&l->adapt, memory_order_acquire) !=
+	    NULL;
 	p->entered = now;
 	p->worker = worker;
 	if (UNLIKELY(r == GATE_REFUSED)) {

@@ -33,6 +33,7 @@
 
 #include <stdatomic.h>
 
+#include "base/adapt.h"
 #include "base/choice.h"
 #include "base/gate.h"
 #include "base/hist.h"
@@ -65,7 +66,8 @@ struct limit_spec {
 	uint64_t	 burst;		/* bucket_spec_fits() */
 	nsec_t		 wait;		/* longest hold for a token */
 	enum rate_headers rate_headers;	/* for the caller to heed */
-	struct gate_spec gate;		/* per key; limit 0: no gate */
+	struct gate_spec gate;		/* per key; limit 0: no gate, or: */
+	struct adapt_bounds adapt;	/* unkeyed: the limit finds itself */
 	uint64_t	 connections;	/* sessions per key; 0: any */
 	uint64_t	 bandwidth[LIMIT_WAYS];	/* bytes a second; 0: any */
 	uint64_t	 bandwidth_burst[LIMIT_WAYS];	/* bytes, with it */
@@ -78,6 +80,12 @@ static inline bool
 limit_is_keyed(const struct limit_spec *s)
 {
 	return s->key.what != LIMIT_KEY_NONE;
+}
+
+static inline bool
+limit_is_adaptive(const struct limit_spec *s)
+{
+	return s->adapt.max != 0;
 }
 
 struct limits;
@@ -100,6 +108,7 @@ struct limit_pass {
 	bool			 inside;	/* a permit is held */
 	bool			 session;	/* a session is counted */
 	enum failure		 would;		/* be refused for; dry run */
+	bool			 adapts;	/* its limit does */
 	const struct limit_numbers *charged_by;
 	void			*owner;		/* the caller's, untouched */
 };
@@ -191,6 +200,13 @@ enum gate_result limit_enter(struct limit_pass *p, unsigned worker,
 void limit_leave(struct limit_pass *p, unsigned worker, nsec_t now,
     enum failure why);
 
+/*
+ * What p let in took so long there, and says something of what is behind the
+ * limit; for p->adapts, before limit_leave().  It may change the limit.
+ */
+void limit_sample(struct limit_pass *p, unsigned worker, nsec_t time,
+    nsec_t now);
+
 /* A session of this key begins, or not: the `connections` of the spec. */
 bool limit_session_begin(struct limit_pass *p) MUST_USE;
 
@@ -222,6 +238,8 @@ struct limit_state {
 	struct gate_state	 gate;		/* keyed: sums, limit a key's */
 	uint64_t		 peak;		/* of in use: gate_peak() */
 	uint64_t		 holders;	/* passes that are inside */
+	bool			 adapts;
+	nsec_t			 base;		/* if so: as adapt.h has it */
 	const uint64_t		*refused;	/* FAIL_COUNT of them */
 	const uint64_t		*would_refuse;	/* the same, in dry run */
 	uint64_t		 would_wait;

@@ -9,6 +9,7 @@
 #ifndef PENSTOCK_BASE_LIMIT_OWN_H
 #define PENSTOCK_BASE_LIMIT_OWN_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/bucket.h"
@@ -32,6 +33,27 @@ struct limit_side {
 	struct hist		 waits;
 };
 
+/* What one worker saw of the responses, since ever; it alone writes. */
+struct limit_tally {
+	_Alignas(CACHE_LINE) _Atomic uint64_t count;
+	_Atomic nsec_t		 time;
+	_Atomic uint64_t	 in_use;
+};
+
+/*
+ * How a limit finds itself.  Whichever worker finds a step due makes it, unless
+ * another is about to: no worker waits for the lock, but main in a reload.
+ */
+struct limit_adapt {
+	_Alignas(CACHE_LINE) pthread_mutex_t lock;
+	struct adapt		 adapt;
+	struct adapt_seen	 before;	/* tallies, at the last step */
+	bool			 on;		/* by the spec there is */
+	unsigned		 workers;
+	_Alignas(CACHE_LINE) _Atomic nsec_t look_at;	/* not before */
+	struct limit_tally	 tallies[];
+};
+
 struct limit {
 	_Alignas(CACHE_LINE) struct bucket bucket;
 	_Alignas(CACHE_LINE) _Atomic uint64_t sessions;	/* unkeyed */
@@ -39,6 +61,7 @@ struct limit {
 
 	_Alignas(CACHE_LINE) _Atomic(struct limit_numbers *) numbers;
 	_Atomic(struct gate *)	 gate;		/* NULL: never had one */
+	_Atomic(struct limit_adapt *) adapt;	/* NULL: never did */
 	_Atomic(struct keygate *) keygate;
 	_Atomic(struct keybuckets *) keybuckets;
 	_Atomic(struct keytable *) keysessions;
@@ -86,5 +109,25 @@ void limit_dry_rate(struct limit_pass *p);
  */
 bool limit_dry_enter(struct limit_pass *p, const struct keygate_call *call,
     enum failure why) MUST_USE;
+
+/*
+ * Let *l find its number in these bounds from now on, beginning with the
+ * number it has, or go on from where it was; or, with bounds of 0, stop that.
+ * Main's, before limit_adapt_set_gate().
+ */
+void limit_adapt_set(struct limit *l, const struct limit_spec *spec,
+    nsec_t now);
+
+/* Give the gate its spec, with the number that was found if it adapts. */
+void limit_adapt_set_gate(struct limit *l, const struct gate_spec *spec,
+    unsigned worker, nsec_t now);
+
+/* The number it begins with, for a gate that is to be made; no later. */
+uint64_t limit_adapt_first(const struct limit *l);
+
+/* Does it adapt, and from which base? */
+bool limit_adapt_look(struct limit *l, nsec_t *base);
+
+void limit_adapt_free(struct limit *l);
 
 #endif

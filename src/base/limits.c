@@ -68,6 +68,7 @@ limit_free(struct limit *l)
 		n = before;
 	}
 	gate_free(&g);
+	limit_adapt_free(l);
 	keygate_free(&kg);
 	keybuckets_free(&kb);
 	keytable_free(&ks);
@@ -116,17 +117,34 @@ rows_for(const struct limit_spec *spec)
 	return MIN(MAX(spec->keys, 1), KEYTABLE_MAX_ROWS);
 }
 
+/* Numbered or adaptive; at its first number. */
+static void
+make_gate(struct limits *r, struct limit *l, const struct limit_spec *spec)
+{
+	struct gate_spec first = spec->gate;
+
+	if (l->gate != NULL)
+		return;
+	if (limit_is_adaptive(spec))
+		first.limit = limit_adapt_first(l);
+	if (first.limit != 0)
+		l->gate = gate_new(&first, r->workers, r->wake, r->arg);
+}
+
 /* What this spec asks for and no earlier one did. */
 static void
-make_parts(struct limits *r, struct limit *l, const struct limit_spec *spec)
+make_parts(struct limits *r, struct limit *l, const struct limit_spec *spec,
+    nsec_t now)
 {
 	bool keyed = limit_is_keyed(spec);
 	uint64_t rows = rows_for(spec);
 
-	if (spec->gate.limit != 0 && !keyed && l->gate == NULL)
-		l->gate = gate_new(&spec->gate, r->workers, r->wake, r->arg);
-	if (!keyed)
+	ASSERT(!keyed || !limit_is_adaptive(spec));
+	limit_adapt_set(l, spec, now);
+	if (!keyed) {
+		make_gate(r, l, spec);
 		return;
+	}
 	if (spec->gate.limit != 0 && l->keygate == NULL)
 		l->keygate = keygate_new(&spec->gate, rows, r->workers,
 		    r->wake, r->arg);
@@ -183,7 +201,7 @@ rank_of(const struct limits *r, const struct limit_spec *spec,
 
 static struct limit *
 limit_new(struct limits *r, const struct limit_spec *spec,
-    enum limit_site site)
+    enum limit_site site, nsec_t now)
 {
 	struct limit *l = xcalloc_lines(sizeof *l +
 	    r->workers * sizeof l->sides[0]);
@@ -194,7 +212,7 @@ limit_new(struct limits *r, const struct limit_spec *spec,
 	r->made++;
 	for (int way = 0; way < LIMIT_WAYS; way++)
 		pace_init(&l->pace[way]);
-	make_parts(r, l, spec);
+	make_parts(r, l, spec, now);
 	publish(l, spec);
 	list_add_last(&r->all, &l->link);
 	return l;
@@ -208,9 +226,12 @@ is_same_by(const struct limit_by *a, const struct limit_by *b)
 }
 
 static bool
-is_same_gate(const struct gate_spec *a, const struct gate_spec *b)
+is_same_gate(const struct limit_spec *x, const struct limit_spec *y)
 {
-	return a->limit == b->limit && a->queue == b->queue &&
+	const struct gate_spec *a = &x->gate, *b = &y->gate;
+
+	return x->adapt.min == y->adapt.min && x->adapt.max == y->adapt.max &&
+	    a->limit == b->limit && a->queue == b->queue &&
 	    a->queue_timeout == b->queue_timeout &&
 	    a->adaptive == b->adaptive && a->by_key == b->by_key &&
 	    a->queue_target == b->queue_target && a->dry == b->dry;
@@ -228,7 +249,7 @@ is_same(const struct limit_spec *a, const struct limit_spec *b)
 	    a->allow_when_full == b->allow_when_full &&
 	    a->dry_run == b->dry_run && a->rate_headers == b->rate_headers &&
 	    is_same_by(&a->turns, &b->turns) &&
-	    is_same_gate(&a->gate, &b->gate);
+	    is_same_gate(a, b);
 }
 
 static void
@@ -239,12 +260,12 @@ limit_change(struct limits *r, struct limit *l, const struct limit_spec *spec,
 
 	if (is_same(was, spec))
 		return;
-	make_parts(r, l, spec);
+	make_parts(r, l, spec, now);
 	publish(l, spec);
-	if (is_same_gate(&was->gate, &spec->gate))
+	if (is_same_gate(was, spec))
 		return;
 	if (l->gate != NULL)
-		gate_set(l->gate, &spec->gate, worker, now);
+		limit_adapt_set_gate(l, &spec->gate, worker, now);
 	if (l->keygate != NULL)
 		keygate_set(l->keygate, &spec->gate, now);
 }
@@ -284,7 +305,7 @@ limits_get(struct limits *r, const struct limit_spec *spec,
 	free_unused(r);
 	l = find(r, spec);
 	if (l == NULL)
-		l = limit_new(r, spec, site);
+		l = limit_new(r, spec, site, now);
 	else
 		limit_change(r, l, spec, worker, now);
 	atomic_fetch_add(&l->refs, 1);
@@ -416,6 +437,7 @@ look_at(struct limit *l, nsec_t now, limit_look_fn *fn, void *arg)
 		keygate_look(l->keygate, &s.gate);
 		s.peak = keygate_peak(l->keygate, now);
 	}
+	s.adapts = limit_adapt_look(l, &s.base);
 	fn(arg, &s);
 }
 

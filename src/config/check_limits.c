@@ -89,16 +89,35 @@ check_keys(struct checking *k, const struct conf_limit *l, bool is_keyed)
 		    "that has connected only its address is known");
 }
 
+static void
+check_adaptive(struct checking *k, const struct conf_limit *l, bool is_keyed)
+{
+	bool adaptive = l->concurrency.adaptive;
+
+	check_needs(k, "concurrency_min", adaptive, "concurrency = adaptive");
+	check_needs(k, "concurrency_max", adaptive, "concurrency = adaptive");
+	if (adaptive && l->concurrency_min > l->concurrency_max)
+		check_wrong(k, "concurrency_min", "concurrency_min: above "
+		    "concurrency_max");
+	if (adaptive && is_keyed)
+		check_wrong(k, "concurrency", "concurrency: adaptive finds "
+		    "one number, not one for each key");
+	if (adaptive && l->dry_run)
+		check_wrong(k, "dry_run", "dry_run: adaptive finds its "
+		    "number by holding exchanges back");
+}
+
 void
 check_limit(struct checking *k, const struct conf_limit *l)
 {
-	bool has_queue = l->concurrency > 0 && l->queue > 0;
+	bool has_gate = l->concurrency.adaptive || l->concurrency.count > 0;
+	bool has_queue = has_gate && l->queue > 0;
 	bool is_keyed = l->key.what != LIMIT_KEY_NONE;
 
 	check_needs(k, "burst", l->rate.count > 0, "rate");
 	check_needs(k, "wait", l->rate.count > 0, "rate");
 	check_needs(k, "rate_headers", l->rate.count > 0, "rate");
-	check_needs(k, "queue", l->concurrency > 0, "concurrency");
+	check_needs(k, "queue", has_gate, "concurrency");
 	check_needs(k, "queue_timeout", has_queue, "concurrency and queue");
 	check_needs(k, "queue_order", has_queue, "concurrency and queue");
 	check_needs(k, "queue_target", has_queue &&
@@ -107,6 +126,7 @@ check_limit(struct checking *k, const struct conf_limit *l)
 	check_needs(k, "keys", is_keyed, "key");
 	check_needs(k, "table_full", is_keyed, "key");
 	check_keys(k, l, is_keyed);
+	check_adaptive(k, l, is_keyed);
 	check_rate(k, l);
 	check_bandwidths(k, l);
 }
@@ -169,6 +189,10 @@ check_tcp_limits(struct checking *k, const struct conf_listener *l)
 		    !is_known_early(&limit->queue_fair_by))
 			check_wrong(k, "limits", "limit %s asks for what "
 			    "only a request has, and tcp has none",
+			    limit->name_);
+		if (limit->concurrency.adaptive)
+			check_wrong(k, "limits", "limit %s is adaptive, and "
+			    "of tcp nothing tells how long a response takes",
 			    limit->name_);
 	}
 }

@@ -82,7 +82,11 @@ static int
 compare_with(struct loader *l, const struct keyword *k, const void *value,
     const char *text)
 {
-	union { uint64_t number; struct conf_rate rate; } bound;
+	union {
+		uint64_t number;
+		struct conf_rate rate;
+		struct conf_concurrency concurrency;
+	} bound;
 	bool ok = k->type->parse(&l->reading, k->type, text, &bound);
 
 	ASSERT(ok);

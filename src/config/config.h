@@ -28,6 +28,11 @@ struct conf_rate {
 	nsec_t		span;		/* 1 s, 1 min or 1 h */
 };
 
+struct conf_concurrency {
+	uint64_t	count;
+	bool		adaptive;	/* count is 0 */
+};
+
 /* By what is counted apart. */
 struct conf_key {
 	enum limit_key	 what;
@@ -118,6 +123,7 @@ typedef uint64_t		conf_COUNT, conf_BYTES;
 typedef uint64_t		conf_WORKERS;	/* 0: auto */
 typedef nsec_t			conf_TIME;
 typedef struct conf_rate	conf_RATE;
+typedef struct conf_concurrency	conf_CONCURRENCY;
 typedef const char		*conf_TEXT, *conf_TOKEN, *conf_LOGFILE;
 typedef const char		*conf_PATHNAME, *conf_AUTHORITY;
 typedef struct conf_addrs	conf_ADDRS, conf_BINDS;

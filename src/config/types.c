@@ -327,6 +327,32 @@ compare_rates(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
+static bool
+parse_concurrency(struct conf_reading *r, const struct conf_type *t,
+    const char *text, void *value)
+{
+	struct conf_concurrency v = {
+		.adaptive = strcmp(text, "adaptive") == 0,
+	};
+
+	if (!v.adaptive && !str_number(str_of(text), &v.count))
+		return type_refuse(r, t, text);
+	*(struct conf_concurrency *)value = v;
+	return true;
+}
+
+static void
+print_concurrency(FILE *out, const struct config *c, const void *value,
+    size_t i)
+{
+	const struct conf_concurrency *v = value;
+
+	if (v->adaptive)
+		fputs("adaptive", out);
+	else
+		print_count(out, c, &v->count, i);
+}
+
 /* --- texts -------------------------------------------------------------- */
 
 static bool
@@ -500,6 +526,10 @@ const struct conf_type type_TIME = { .name = "time",
 const struct conf_type type_RATE = { .name = "rate",
     .hint = "a rate: a number and /s, /m or /h",
     .parse = parse_rate, .print = print_rate, .compare = compare_rates };
+const struct conf_type type_CONCURRENCY = { .name = "number, or adaptive,",
+    .hint = "a number, or adaptive",
+    .parse = parse_concurrency, .print = print_concurrency,
+    .compare = compare_numbers };
 const struct conf_type type_TEXT = { .name = "text",
     .hint = "a text", .parse = parse_text, .print = print_text,
     .clear = clear_text };

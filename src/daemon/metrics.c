@@ -215,6 +215,14 @@ print_unaccounted(void *arg, const struct limit_state *s)
 }
 
 static void
+print_base(void *arg, const struct limit_state *s)
+{
+	if (s->adapts)
+		metric_seconds(arg, "limit_base_seconds",
+		    LABELS({ "limit", s->name }), s->base);
+}
+
+static void
 print_waits(void *arg, const struct limit_state *s)
 {
 	metric_hist(arg, "limit_wait_seconds", LABELS({ "limit", s->name }),
@@ -299,6 +307,10 @@ gather_limits(struct metrics *m, const struct metrics_source *from)
 	    "What limit_in_use has more than limit_holders: 0 but for a "
 	    "moment, or permits are lost.");
 	limits_look(limits, from->now, print_unaccounted, m);
+	metric_head(m, "limit_base_seconds", METRIC_GAUGE,
+	    "Adaptive: how long a response takes while nothing queues; 0: not "
+	    "known yet.");
+	limits_look(limits, from->now, print_base, m);
 	metric_head(m, "limit_wait_seconds", METRIC_HISTOGRAM,
 	    "How long exchanges waited for a token or to be let in.");
 	limits_look(limits, from->now, print_waits, m);

@@ -9,6 +9,9 @@
 #include "proxy/throttling.h"
 #include "proxy/worker.h"
 
+/* What takes longer is a stream. */
+#define SAMPLE_MOST	(10 * NSEC_PER_SEC)
+
 static gate_fn	on_waited;
 
 /* --- what a refusal says ----------------------------------------------- */
@@ -213,6 +216,29 @@ on_waited(struct gate_waiter *waiter, enum failure why)
 
 /* --- giving back ------------------------------------------------------- */
 
+/*
+ * To a limit that adapts, whole responses tell how long it takes upstream; what
+ * failed does not, nor an error of the server, which may be quicker than any
+ * response, nor a tunnel or a stream, which lasts as its ends like.
+ */
+static APART void
+sample(const struct exchange *x, struct limit_pass *p, nsec_t now)
+{
+	nsec_t time = now - MIN(now, x->times.admitted);
+
+	if (p->inside && x->why == FAIL_NONE && time <= SAMPLE_MOST &&
+	    x->response_status >= 200 && x->response_status < 500)
+		limit_sample(p, x->worker->id, time, now);
+}
+
+static void
+leave(struct exchange *x, struct limit_pass *p, nsec_t now, enum failure why)
+{
+	if (p->adapts)
+		sample(x, p, now);
+	limit_leave(p, x->worker->id, now, why);
+}
+
 void
 admit_leave_upstream(struct exchange *x)
 {
@@ -220,8 +246,7 @@ admit_leave_upstream(struct exchange *x)
 
 	for (unsigned i = 0; i < x->pass_count; i++)
 		if (x->route->limits[i].of_upstream)
-			limit_leave(&x->passes[i], x->worker->id, now,
-			    FAIL_NONE);
+			leave(x, &x->passes[i], now, FAIL_NONE);
 }
 
 void
@@ -233,8 +258,7 @@ admit_leave(struct exchange *x)
 	for (unsigned i = 0; i < x->pass_count; i++) {
 		struct limit_pass *p = &x->passes[i];
 
-		limit_leave(p, x->worker->id, now,
-		    admitted ? FAIL_NONE : x->why);
+		leave(x, p, now, admitted ? FAIL_NONE : x->why);
 		if (!admitted)
 			limit_rate_undo(p);
 	}

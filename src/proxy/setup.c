@@ -57,7 +57,7 @@ setup_limit_spec(const struct conf_limit *l)
 		.wait = l->wait,
 		.rate_headers = l->rate_headers,
 		.gate = {
-			.limit = l->concurrency,
+			.limit = l->concurrency.count,
 			.queue = l->queue,
 			.queue_timeout = l->queue_timeout,
 			.adaptive = l->queue_order == QUEUE_ORDER_ADAPTIVE,
@@ -72,6 +72,10 @@ setup_limit_spec(const struct conf_limit *l)
 	};
 
 	set_bandwidth(&spec, l);
+	if (l->concurrency.adaptive)
+		spec.adapt = (struct adapt_bounds){
+			l->concurrency_min, l->concurrency_max,
+		};
 	/* As many as the rate lets through in a second. */
 	if (spec.rate != 0 && spec.burst == 0)
 		spec.burst = MAX(spec.rate * NSEC_PER_SEC / spec.rate_span, 1);

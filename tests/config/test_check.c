@@ -169,6 +169,23 @@ static const struct { const char *text, *errors; } wrong[] = {
 	  "queue_fair_by = user\n",
 	  "x.conf:1: [listener t] limit l asks for what only a request has, "
 	  "and tcp has none\n" },
+	{ FORWARD "[limit l]\nconcurrency = 3\nconcurrency_min = 1\n",
+	  "x.conf:6: [limit l] concurrency_min: means nothing without "
+	  "concurrency = adaptive\n" },
+	{ FORWARD "[limit l]\nconcurrency_max = 9\n",
+	  "x.conf:5: [limit l] concurrency_max: means nothing without "
+	  "concurrency = adaptive\n" },
+	{ FORWARD "[limit l]\nconcurrency = adaptive\nconcurrency_min = 9\n"
+	  "concurrency_max = 8\n",
+	  "x.conf:6: [limit l] concurrency_min: above concurrency_max\n" },
+	{ FORWARD "[limit l]\nconcurrency = adaptive\nconcurrency_max = 4\n",
+	  "x.conf:4: [limit l] concurrency_min: above concurrency_max\n" },
+	{ FORWARD "[limit l]\nconcurrency = adaptive\nkey = user\n",
+	  "x.conf:5: [limit l] concurrency: adaptive finds one number, not "
+	  "one for each key\n" },
+	{ TCP "limits = l\n" UPSTREAM "[limit l]\nconcurrency = adaptive\n",
+	  "x.conf:5: [listener t] limit l is adaptive, and of tcp nothing "
+	  "tells how long a response takes\n" },
 	{ FORWARD "[limit l]\nrate = 1/h\nburst = 1281024\n",
 	  "x.conf:6: [limit l] burst: would take more than 146 years to come "
 	  "back at this rate\n" },
@@ -227,6 +244,8 @@ static const char *const right[] = {
 	    "wait = 1s\nkeys = 64\ntable_full = allow\nconnections = 3\n",
 	FORWARD "[limit l]\nconcurrency = 1\nqueue = 1\nqueue_timeout = 1s\n"
 	    "queue_order = adaptive\nqueue_target = 1ms\n",
+	FORWARD "limits = l\n[limit l]\nconcurrency = adaptive\nqueue = 1\n"
+	    "concurrency_min = 9\nconcurrency_max = 9\nqueue_timeout = 1s\n",
 	FORWARD "[limit l]\nrate = 1/h\nburst = 1281023\n",
 	FORWARD "[limit l]\nrate = 1/h\nrate_headers = always\n"
 	    "dry_run = on\n",

@@ -193,7 +193,7 @@ START_TEST(blanks_around_everything_mean_nothing)
 
 	ck_assert_str_eq(c->limit[0].name_, "a");
 	ck_assert_uint_eq(c->limit[0].rate.count, 1);
-	ck_assert_uint_eq(c->limit[0].concurrency, 3);
+	ck_assert_uint_eq(c->limit[0].concurrency.count, 3);
 	config_free(&c);
 }
 END_TEST

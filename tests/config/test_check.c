@@ -183,6 +183,9 @@ static const struct { const char *text, *errors; } wrong[] = {
 	{ FORWARD "[limit l]\nconcurrency = adaptive\nkey = user\n",
 	  "x.conf:5: [limit l] concurrency: adaptive finds one number, not "
 	  "one for each key\n" },
+	{ FORWARD "[limit l]\nconcurrency = adaptive\ndry_run = on\n",
+	  "x.conf:6: [limit l] dry_run: adaptive finds its number by holding "
+	  "exchanges back\n" },
 	{ TCP "limits = l\n" UPSTREAM "[limit l]\nconcurrency = adaptive\n",
 	  "x.conf:5: [listener t] limit l is adaptive, and of tcp nothing "
 	  "tells how long a response takes\n" },

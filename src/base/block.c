@@ -25,6 +25,8 @@ enum {
 	HELD = 2,			/* budgets that may be held */
 	IDLE_SHARE = 2,			/* of a budget may be idle: 1/2 */
 	WORTH_SHARE = 32,		/* to be idle anew, before a trim */
+	LOOKED_AT = 2,			/* unused blocks, for each that came
+					   back while pieces were stuck */
 };
 
 static_assert(BLOCK_USES == 3, "block_share() knows three");
@@ -59,7 +61,7 @@ blocks_init(struct blocks *b, struct block_budget *budget)
 	for (size_t i = 0; i < BLOCK_CLASSES; i++)
 		slab_init_mapped(&b->slabs[i], block_sizes[i], SIZE_MAX);
 	b->budget = budget;
-	b->held = b->most_idle = b->stuck = b->rest = 0;
+	b->held = b->most_idle = b->stuck = b->half = b->rest = 0;
 	atomic_fetch_add(&budget->sharers, 1);
 	atomic_init(&b->used, 0);
 	atomic_init(&b->refused, 0);
@@ -158,23 +160,29 @@ let_go(struct blocks *b, uint64_t bytes)
 static void
 trim(struct blocks *b, uint64_t most)
 {
-	uint64_t in_use = 0;
+	uint64_t unused = 0;
 
-	for (size_t i = BLOCK_CLASSES; i-- > 0; in_use += b->slabs[i].in_use)
+	for (size_t i = BLOCK_CLASSES; i-- > 0;) {
+		struct slab *s = &b->slabs[i];
+
 		if (idle(b) > most)
-			let_go(b, slab_trim(&b->slabs[i], idle(b) - most));
+			let_go(b, slab_trim(s, idle(b) - most));
+		unused += s->total - s->in_use;
+	}
 	b->stuck = idle(b);
-	b->rest = idle(b) > most ? in_use / 2 : 0;
+	b->half = stat_read(&b->used) / 2;
+	b->rest = idle(b) > most ? unused / LOOKED_AT : 0;
 }
 
 /*
  * More is idle than should be.  If it was just now, then in pieces of which a
- * little is in use: it isn't worth another look before half of that is back.
+ * little is in use.  Another look is at all that is unused, and so isn't worth
+ * it before half of what is in use is back, or as many came back as pay for it.
  */
 static APART void
 trim_idle(struct blocks *b)
 {
-	if (b->rest > 0)
+	if (b->rest > 0 && stat_read(&b->used) > b->half)
 		b->rest--;
 	else
 		trim(b, b->most_idle / 2);

@@ -60,6 +60,7 @@ struct blocks {
 	uint64_t		 held;		/* its part of the budget's */
 	uint64_t		 most_idle;	/* of it */
 	uint64_t		 stuck;		/* idle after it was trimmed */
+	uint64_t		 half;		/* of what was in use then */
 	uint64_t		 rest;		/* gives until it is again */
 	counter_t		 used;		/* this worker's, for metrics */
 	counter_t		 refused;

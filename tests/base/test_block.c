@@ -324,6 +324,35 @@ START_TEST(what_is_held_has_a_bound_though_pieces_are_stuck)
 }
 END_TEST
 
+/*
+ * While pieces are stuck, each look for one that isn't is at all that is
+ * unused.  So it takes many gives to pay for one, however few are in use.
+ */
+START_TEST(stuck_pieces_are_not_looked_at_for_every_few_gives)
+{
+	struct blocks *b = &workers[0];
+	const struct slab *s = &b->slabs[0];
+	struct block *stuck = NULL, *block;
+	unsigned looks = 0, gives = 0;
+
+	(void)take_most(b, wants[0], &stuck);
+	stuck = give_most(b, stuck, 61);
+	ck_assert_uint_gt(b->held, LARGE / 2);
+	for (; gives < 2 * s->total; gives++) {
+		uint64_t rest = b->rest;
+
+		block = block_take(b, wants[0], BLOCK_PERMIT);
+		ck_assert_ptr_nonnull(block);
+		block_give(b, &block);
+		looks += b->rest > rest;
+	}
+	ck_assert_uint_ge(looks, 1);
+	ck_assert_uint_le(looks, 5);
+	give_most(b, stuck, 0);
+	ck_assert_uint_le(b->held, LARGE / 2 / WORKERS);
+}
+END_TEST
+
 /* --- two workers, one budget --- */
 
 static atomic_bool exceeded;
@@ -396,6 +425,7 @@ main(void)
 	tcase_add_test(t,
 	    all_of_the_budget_is_to_be_had_in_any_size_after_any_other);
 	tcase_add_test(t, what_is_held_has_a_bound_though_pieces_are_stuck);
+	tcase_add_test(t, stuck_pieces_are_not_looked_at_for_every_few_gives);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

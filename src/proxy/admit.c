@@ -81,20 +81,39 @@ take_tokens(struct exchange *x, nsec_t *wait)
 	return true;
 }
 
-/* The same of the bytes that came with the head, where bytes are limited. */
-static APART bool
-take_early(struct exchange *x, nsec_t *wait)
+static enum exchange_state
+hold(struct exchange *x, nsec_t wait)
 {
-	nsec_t hold;
+	x->holds = true;
+	exchange_arm(x, worker_now(x->worker) + wait);
+	return XS_ADMIT;
+}
+
+static enum exchange_state
+go_in(struct exchange *x)
+{
+	x->times.admitted = worker_now(x->worker);
+	x->engaged = true;
+	return XS_RESOLVE;
+}
+
+/*
+ * Where bytes are limited: those that came with the head, or since.  They are
+ * charged last, so that who is refused uses up nothing of what others may send.
+ */
+static APART enum exchange_state
+take_early(struct exchange *x)
+{
+	nsec_t wait;
 
 	throttling_set_up(x);
-	hold = throttling_admit(x);
-	if (hold > throttling_longest(x)) {
-		*wait = hold;
-		return false;
-	}
-	*wait = MAX(*wait, hold);
-	return true;
+	wait = throttling_admit(x);
+	if (wait == 0)
+		return go_in(x);
+	if (wait <= throttling_longest(x))
+		return hold(x, wait);
+	x->retry_after = retry_after(x, wait);
+	return exchange_failed(x, FAIL_RATE_LIMITED);
 }
 
 static enum exchange_state
@@ -118,9 +137,9 @@ pass_gates(struct exchange *x)
 			return refuse(x, p, why);
 		}
 	}
-	x->times.admitted = now;
-	x->engaged = true;
-	return XS_RESOLVE;
+	if (UNLIKELY(x->route->paced) && x->throttles == NULL)
+		return take_early(x);
+	return go_in(x);
 }
 
 static void
@@ -151,15 +170,7 @@ admit_enter(struct exchange *x)
 	set_up_passes(x);
 	if (!take_tokens(x, &wait))
 		return refuse(x, &x->passes[x->charged], FAIL_RATE_LIMITED);
-	if (UNLIKELY(x->route->paced) && !take_early(x, &wait)) {
-		x->retry_after = retry_after(x, wait);
-		return exchange_failed(x, FAIL_RATE_LIMITED);
-	}
-	if (wait == 0)
-		return pass_gates(x);
-	x->holds = true;
-	exchange_arm(x, worker_now(x->worker) + wait);
-	return XS_ADMIT;
+	return wait == 0 ? pass_gates(x) : hold(x, wait);
 }
 
 enum exchange_state

@@ -199,6 +199,28 @@ def test_what_would_take_too_long_is_refused(gateway, upstream):
         assert int(answer.get("Retry-After")) > 10
 
 
+def test_who_is_refused_uses_up_nothing(gateway, upstream):
+    n = 20 * KIB
+    server = upstream(receiving(Meter(1, 10 * MIB)))
+    daemon = gateway(server.port, "timeout_request_body = 1s", "limits = l",
+                     LIMIT.format(lines="""
+        concurrency = 1
+        bandwidth_in = 1k
+        bandwidth_burst = 64k
+        """))
+    with Client(daemon.port) as c, Client(daemon.port) as other:
+        c.send(f"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {n}\r\n\r\n"
+               .encode())
+        daemon.wait_metric("penstock_limit_in_use", 1)
+        # Four of these would be more than there is.
+        for _ in range(8):
+            other.ask("/", "POST", body=bytes(n))
+            other.read_message().is_failure(503, "queue_full")
+        c.send(bytes(n))
+        assert c.read_message().status == 200
+    assert daemon.count("limit_bandwidth_bytes", direction="in") == n
+
+
 def test_two_clients_share_it(gateway, upstream):
     server = upstream(sending(f"Content-Length: {TOTAL}", PIECE, TIMES))
     daemon = gateway(server.port, up="limits = l", rest=LIMIT.format(lines="""

@@ -21,6 +21,7 @@ throttle_init(struct throttle *t)
 	t->came = 0;
 	t->count = 0;
 	t->waits = false;
+	t->minds_reset = false;
 	wheel_timer_init(&t->timer, on_due);
 }
 
@@ -111,8 +112,7 @@ on_due(struct wheel_timer *timer)
 	struct throttle *t = container_of(timer, struct throttle, timer);
 
 	stop_waiting(t);
-	if (throttle_is_open(t))
-		t->due(t);
+	t->due(t);
 }
 
 nsec_t

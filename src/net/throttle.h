@@ -28,7 +28,7 @@ enum { THROTTLE_PACES = 8 };
 struct stream;
 struct throttle;
 
-/* It is time to ask again. */
+/* It is time to ask again; once a second at least. */
 typedef void throttle_fn(struct throttle *t);
 
 struct throttle {
@@ -42,6 +42,7 @@ struct throttle {
 	unsigned		 count;
 	unsigned		 at;		/* the pace that it waits for */
 	bool			 waits;
+	bool			 minds_reset;	/* ends at one at once */
 	struct pace_use		 uses[THROTTLE_PACES];
 };
 

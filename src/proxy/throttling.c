@@ -20,6 +20,8 @@ throttling_set_up(struct exchange *x)
 		struct throttle *t = &x->throttles[way];
 
 		throttle_init(t);
+		/* Permits aren't kept for a client that has gone. */
+		t->minds_reset = way == LIMIT_IN;
 		for (unsigned i = 0; i < x->pass_count; i++) {
 			const struct limit_pass *p = &x->passes[i];
 			struct pace *pace = limit_pace(p->limit,

@@ -5,8 +5,9 @@
  * An exchange that passes limits with a bandwidth has two throttles: for what
  * is read from the client, and from the upstream.  Its flows put them to use;
  * before those begin, what a client sends ahead is throttled too.  What came
- * with the head of a request has been read already: that is charged when the
- * exchange is admitted, which is held until it may go on.
+ * with the head of a request, or while it waited to be admitted, has been read
+ * already: that is charged once all else lets the exchange in, which is held
+ * until it may go on.  A reset of the client is noticed though it isn't read.
  *
  * What is counted is what is read, the framing of bodies included.  Heads are
  * not, nor is what is dropped.

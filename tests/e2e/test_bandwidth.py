@@ -417,6 +417,49 @@ def test_who_goes_while_it_is_held_leaves_nothing(gateway, upstream, who,
         daemon.wait_metric("penstock_flows_throttled", 0)
 
 
+def reset_while_held(daemon, head=b""):
+    """A client that leaves much in front of its reset."""
+    with Client(daemon.port) as c:
+        c.send(head + bytes(300 * KIB))
+        daemon.wait_metric("penstock_flows_throttled", 1, side="client")
+        c.abort()
+    # At a KiB a second, all of it would take minutes.
+    daemon.wait_metric("penstock_limit_in_use", 0)
+    daemon.wait_metric("penstock_flows_throttled", 0)
+    daemon.wait_count("failures", 1, reason="client_closed")
+
+
+RESET_LIMIT = LIMIT.format(lines="""
+    concurrency = 5
+    bandwidth_in = 1k
+    bandwidth_burst = 64k
+    """)
+
+
+def test_a_reset_is_noticed_behind_a_body(gateway, upstream):
+    server = upstream(lambda wire: wire.read_all())
+    daemon = gateway(server.port, up="limits = l", rest=RESET_LIMIT)
+    reset_while_held(daemon, b"POST / HTTP/1.1\r\nHost: x\r\n"
+                             b"Content-Length: 9999999\r\n\r\n")
+
+
+def test_a_reset_is_noticed_behind_the_bytes_of_a_tunnel(relay, upstream):
+    server = upstream(lambda wire: wire.read_all())
+    daemon = relay(server.port, "limits = l", rest=RESET_LIMIT)
+    reset_while_held(daemon)
+
+
+def test_a_reset_that_a_write_was_told_of_is_noticed_too(relay, upstream):
+    def behave(wire):
+        while True:
+            wire.send(b"hello")
+            time.sleep(0.01)
+
+    server = upstream(behave)
+    daemon = relay(server.port, "limits = l", rest=RESET_LIMIT)
+    reset_while_held(daemon)
+
+
 def test_a_total_time_ends_what_is_held(gateway, upstream):
     server = upstream(sending("Content-Length: 999999", bytes(999999), 1))
     daemon = gateway(server.port, "timeout_total = 500ms", "limits = l",

@@ -65,6 +65,12 @@ id_text(const struct exchange *x, struct texts *t)
 	return str_make(t->id, sizeof t->id);
 }
 
+static struct str
+limit_text(const struct limit *l)
+{
+	return l == NULL ? STR("") : str_of(limit_spec(l)->name);
+}
+
 /* Why a limit in dry run would have refused it. */
 static struct str
 would_text(const struct exchange *x)
@@ -81,7 +87,7 @@ would_limit_text(const struct exchange *x)
 	const struct limit_pass *p = x->route->dry_run ?
 	    admit_would_refuse(x) : NULL;
 
-	return p == NULL ? STR("") : str_of(limit_spec(p->limit)->name);
+	return limit_text(p == NULL ? NULL : p->limit);
 }
 
 static nsec_t

@@ -53,6 +53,7 @@ refuse(struct exchange *x, struct limit_pass *p, enum failure why)
 	nsec_t due = tokens_due(x, now);
 
 	x->retry_after = retry_after(x, MAX(due, limit_retry_after(p, now)));
+	x->refused_by = p->limit;
 	return exchange_failed(x, why);
 }
 

@@ -88,6 +88,7 @@ exchange_new(const struct exchange_opts *opts)
 	x->route = &opts->service->route;
 	x->from = opts->from;
 	x->from_text = opts->from_text;
+	x->refused_by = opts->refused_by;
 	x->times.began = opts->began;
 	x->request.method = opts->to_head ? METHOD_HEAD : METHOD_NONE;
 	x->total_due = NSEC_NEVER;

@@ -129,6 +129,7 @@ struct exchange {
 	unsigned		 pass_count;
 	unsigned		 charged;	/* buckets that are behind us */
 	unsigned		 admitted;	/* gates that are */
+	const struct limit	*refused_by;	/* or its connection; or NULL */
 	bool			 holds;		/* until its tokens are due */
 	bool			 engaged;	/* and nothing was released */
 
@@ -206,6 +207,7 @@ struct exchange_opts {
 	const struct service	*service;
 	const struct addr	*from;
 	struct str		 from_text;	/* of an IPv4 address; or "" */
+	const struct limit	*refused_by;	/* the connection; or NULL */
 	nsec_t			 began;
 	bool			 to_head;	/* which can't be read */
 };

@@ -134,8 +134,10 @@ linger(struct session *s)
 
 /* --- at work ----------------------------------------------------------- */
 
-void
-session_exchange(struct session *s, const struct head *head, enum failure why)
+/* As session_exchange(); `by` is the limit that refuses it, if one does. */
+static void
+begin_exchange(struct session *s, const struct head *head, enum failure why,
+    const struct limit *by)
 {
 	struct exchange *x = exchange_new(&(struct exchange_opts){
 		.worker = s->door->worker,
@@ -144,6 +146,7 @@ session_exchange(struct session *s, const struct head *head, enum failure why)
 		.service = s->door->service,
 		.from = &s->client,
 		.from_text = str_make(s->client_text, s->client_text_length),
+		.refused_by = by,
 		.began = s->began,
 		.to_head = head == NULL && s->to_head,
 	});
@@ -157,6 +160,12 @@ session_exchange(struct session *s, const struct head *head, enum failure why)
 	s->exchange = x;
 	x->half_closed = s->ended;
 	exchange_start(x, head, why);
+}
+
+void
+session_exchange(struct session *s, const struct head *head, enum failure why)
+{
+	begin_exchange(s, head, why, NULL);
 }
 
 static void
@@ -273,7 +282,7 @@ static const struct client_ops ops = {
 
 /* The limits with `connections`; for most listeners there are none. */
 static bool
-enter_session_limits(struct session *s)
+enter_session_limits(struct session *s, const struct limit **refused_by)
 {
 	const struct service *service = s->door->service;
 	const struct limits *registry = s->door->worker->shared->limits;
@@ -296,6 +305,7 @@ enter_session_limits(struct session *s)
 	}
 	if (i == n)
 		return true;
+	*refused_by = s->passes[i].limit;
 	while (i-- > 0)
 		limit_session_end(&s->passes[i]);
 	free(s->passes);
@@ -303,14 +313,16 @@ enter_session_limits(struct session *s)
 	return false;
 }
 
+/* False with *refused_by = NULL: no named limit did it. */
 static bool
-may_enter(struct session *s)
+may_enter(struct session *s, const struct limit **refused_by)
 {
 	uint64_t most = s->door->service->conf->max_connections;
 
+	*refused_by = NULL;
 	if (most != 0 && atomic_load(&s->door->service->state->sessions) > most)
 		return false;
-	return enter_session_limits(s);
+	return enter_session_limits(s, refused_by);
 }
 
 /* Each request tells it; an IPv6 one is rarer, and three times as long. */
@@ -362,6 +374,7 @@ session_start(struct door *d, int fd, const struct addr *from)
 {
 	struct worker *w = d->worker;
 	struct session *s = new_session(d, fd, from);
+	const struct limit *by;
 
 	if (s == NULL) {
 		close(fd);
@@ -369,10 +382,10 @@ session_start(struct door *d, int fd, const struct addr *from)
 		return;
 	}
 	session_watch(s);
-	if (!may_enter(s)) {
+	if (!may_enter(s, &by)) {
 		stat_increment(&stats(s)->sessions_refused);
 		reading_begin(s);
-		session_exchange(s, NULL, FAIL_CONNECTION_LIMIT);
+		begin_exchange(s, NULL, FAIL_CONNECTION_LIMIT, by);
 	} else if (d->service->conf->mode == MODE_TCP) {
 		reading_begin(s);
 		session_exchange(s, NULL, FAIL_NONE);

@@ -154,11 +154,12 @@ def test_a_line_of_the_log_has_every_field(gateway, upstream, tmp_path):
         "server": server.server, "reused": False, "retries": 0,
         "cut": False}
     assert second["reused"] is True
-    assert (refused["status"], refused["reason"]) == (429, "rate_limited")
+    assert [refused[name] for name in ("status", "reason", "limit")] == [
+        429, "rate_limited", "l"]
     assert "server" not in refused and "connect" not in refused
     # It had no user, no reason, and no dry run; nothing else is missing.
     names = {"time", *first, "queue", "connect", "first_byte", "total", "id",
-             "user", "reason", "would_refuse", "would_refuse_limit"}
+             "user", "reason", "limit", "would_refuse", "would_refuse_limit"}
     assert names == {"time", *log_fields()}
 
 

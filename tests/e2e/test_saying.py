@@ -115,9 +115,14 @@ def test_what_a_live_limit_refuses_is_refused_beside_a_dry_one(
         [limit live]
         rate = 1/h
         burst = 2
-        """)
+        """ + LOG)
     with Client(daemon.port) as c:
         assert [c.request("/").status for _ in range(3)] == [200, 200, 429]
+    # The second would have been refused by the one, the third was by the
+    # other.
+    names = "limit", "would_refuse_limit"
+    assert [[line.get(name) for name in names] for line in
+            logged(daemon, 3)] == [[None, None], [None, "dry"], ["live", None]]
     # The upstream's comes first, so the third never came to the other.
     daemon.wait_count("limit_refused", 1, limit="live")
     daemon.wait_count("limit_would_refuse", 1, limit="dry")
@@ -301,8 +306,9 @@ def test_a_reason_is_one_word_everywhere(gateway, upstream, reason):
             b.request("/").is_failure(status, reason)
         server.behaviour.go.set()
         assert a.read_message().status == 200
-    assert {(m["status"], m.get("reason")) for m in logged(daemon, 2)} == {
-        (200, None), (status, reason)}
+    assert {(m["status"], m.get("reason"), m.get("limit"))
+            for m in logged(daemon, 2)} == {
+        (200, None, None), (status, reason, "l")}
     daemon.wait_count("limit_refused", 1, limit="l", reason=reason)
     daemon.wait_count("failures", 1, reason=reason)
 

@@ -252,9 +252,10 @@ typedef void limit_look_fn(void *arg, const struct limit_state *s);
  * The self-check: permits that are given out, by the gate's account, less
  * those that passes hold, by theirs.  0 but for the moment in which one is on
  * its way; what stays is lost, or held twice.  A keyed limit looks at each row
- * of its table.
+ * of its table.  While many come and go it may be nearer to 0 than what is
+ * true, or not known at all: false.
  */
-int64_t limit_unaccounted(const struct limit *limit);
+bool limit_unaccounted(const struct limit *limit, int64_t *out) MUST_USE;
 
 /* Call fn for each limit in use; not for one that a newer has replaced. */
 void limits_look(struct limits *l, nsec_t now, limit_look_fn *fn, void *arg);

@@ -4,22 +4,17 @@
  *
  * The two accounts are kept by different code: a gate's in its words, a
  * holder's where its pass gets inside and where it leaves.  They are read one
- * after the other while both move; so a reading counts only if no holder came
- * or went during it.
+ * after the other while both move, so what holders did meanwhile may be in the
+ * gate's account or not, and only what is beyond that is sure.
  */
 #include "base/limit_own.h"
 
 enum { READINGS = 4 };
 
-struct account {
-	uint64_t	entered;
-	uint64_t	left;
-};
-
-static struct account
+static struct limit_account
 read_account(const struct limit *l)
 {
-	struct account a = { 0, 0 };
+	struct limit_account a = { 0, 0 };
 
 	for (unsigned i = 0; i < l->workers; i++) {
 		a.entered += atomic_load_explicit(&l->sides[i].entered,
@@ -33,7 +28,7 @@ read_account(const struct limit *l)
 uint64_t
 limit_holders(const struct limit *l)
 {
-	struct account a = read_account(l);
+	struct limit_account a = read_account(l);
 
 	return a.entered - MIN(a.left, a.entered);
 }
@@ -46,17 +41,28 @@ given_out(const struct limit *l)
 	return l->gate != NULL ? gate_count(l->gate) : 0;
 }
 
-int64_t
-limit_unaccounted(const struct limit *l)
+bool
+limit_is_sure(const struct limit_account *before, uint64_t given,
+    const struct limit_account *after, int64_t *out)
+{
+	/* Whoever held one at any time of it, and who did all the time. */
+	int64_t least = (int64_t)(given - (after->entered - before->left));
+	int64_t most = (int64_t)(given - (before->entered - after->left));
+
+	*out = least > 0 ? least : MIN(most, 0);
+	return *out != 0 || least == most;
+}
+
+bool
+limit_unaccounted(const struct limit *l, int64_t *out)
 {
 	for (int i = 0; i < READINGS; i++) {
-		struct account before = read_account(l);
+		struct limit_account before = read_account(l);
 		uint64_t given = given_out(l);
-		struct account after = read_account(l);
+		struct limit_account after = read_account(l);
 
-		if (before.entered == after.entered &&
-		    before.left == after.left)
-			return (int64_t)(given - (after.entered - after.left));
+		if (limit_is_sure(&before, given, &after, out))
+			return true;
 	}
-	return 0;			/* there is too much coming and going */
+	return false;
 }

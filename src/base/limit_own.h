@@ -95,6 +95,19 @@ limit_count(_Atomic uint64_t *n)
 
 uint64_t limit_holders(const struct limit *l);
 
+/* What holders have done, since ever. */
+struct limit_account {
+	uint64_t	entered;
+	uint64_t	left;
+};
+
+/*
+ * limit_unaccounted(), of one reading: the holders' account before and after it
+ * was read how many permits the gate had given out.
+ */
+bool limit_is_sure(const struct limit_account *before, uint64_t given,
+    const struct limit_account *after, int64_t *out) MUST_USE;
+
 /* --- limit_dry.c: dry run ---------------------------------------------- */
 
 /* Count that p would have been refused. */

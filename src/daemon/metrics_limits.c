@@ -55,8 +55,11 @@ print_value(void *arg, const struct limit_state *s)
 static void
 print_unaccounted(void *arg, const struct limit_state *s)
 {
-	metric_real(arg, "limit_unaccounted", LABELS({ "limit", s->name }),
-	    (double)limit_unaccounted(s->limit));
+	int64_t permits;
+
+	if (limit_unaccounted(s->limit, &permits))
+		metric_real(arg, "limit_unaccounted",
+		    LABELS({ "limit", s->name }), (double)permits);
 }
 
 static void

@@ -127,6 +127,9 @@ void limits_free(struct limits **l);
 struct limit *limits_get(struct limits *l, const struct limit_spec *spec,
     enum limit_site site, unsigned worker, nsec_t now);
 
+/* One more reference, to one that has some; limits_look()'s have. */
+void limit_ref(struct limit *limit);
+
 /* End a reference and set *limit to NULL; does nothing if it is NULL. */
 void limit_unref(struct limits *l, struct limit **limit);
 
@@ -231,19 +234,19 @@ struct limit_quota {
 bool limit_quota(const struct limit_pass *p, nsec_t now,
     struct limit_quota *out) MUST_USE;
 
-/* One line of the metrics. */
+/* What the metrics say of one; a copy, but for the name. */
 struct limit_state {
-	const char		*name;
-	const struct limit	*limit;
+	const char		*name;		/* the limit's */
+	struct limit		*limit;
 	struct gate_state	 gate;		/* keyed: sums, limit a key's */
 	uint64_t		 peak;		/* of in use: gate_peak() */
 	uint64_t		 holders;	/* passes that are inside */
 	bool			 adapts;
 	nsec_t			 base;		/* if so: as adapt.h has it */
-	const uint64_t		*refused;	/* FAIL_COUNT of them */
-	const uint64_t		*would_refuse;	/* the same, in dry run */
+	uint64_t		 refused[FAIL_COUNT];
+	uint64_t		 would_refuse[FAIL_COUNT];	/* dry run */
 	uint64_t		 would_wait;
-	const struct hist	*waits;		/* of those who waited */
+	struct hist		 waits;		/* of those who waited */
 	uint64_t		 passed[LIMIT_WAYS];	/* bytes */
 };
 typedef void limit_look_fn(void *arg, const struct limit_state *s);
@@ -257,7 +260,13 @@ typedef void limit_look_fn(void *arg, const struct limit_state *s);
  */
 bool limit_unaccounted(const struct limit *limit, int64_t *out) MUST_USE;
 
-/* Call fn for each limit in use; not for one that a newer has replaced. */
+/*
+ * Call fn for each limit in use; not for one that a newer has replaced.  It may
+ * call limit_ref(), and nothing else of the registry.
+ */
 void limits_look(struct limits *l, nsec_t now, limit_look_fn *fn, void *arg);
+
+/* No more than so many does limits_look() find, until the next limits_get(). */
+size_t limits_count(struct limits *l);
 
 #endif

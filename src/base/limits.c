@@ -314,6 +314,12 @@ limits_get(struct limits *r, const struct limit_spec *spec,
 }
 
 void
+limit_ref(struct limit *limit)
+{
+	atomic_fetch_add(&limit->refs, 1);
+}
+
+void
 limit_unref(struct limits *r, struct limit **limit)
 {
 	struct limit *l = *limit;
@@ -413,23 +419,19 @@ read_counts(uint64_t to[FAIL_COUNT], const _Atomic uint64_t from[FAIL_COUNT])
 static void
 look_at(struct limit *l, nsec_t now, limit_look_fn *fn, void *arg)
 {
-	struct hist waits = { .sum = 0 };
-	uint64_t refused[FAIL_COUNT], would_refuse[FAIL_COUNT];
 	struct limit_state s = {
 		.name = l->name, .limit = l,
 		.holders = limit_holders(l),
-		.refused = refused, .waits = &waits,
-		.would_refuse = would_refuse,
 		.would_wait = atomic_load_explicit(&l->would_wait,
 		    memory_order_relaxed),
 	};
 
-	read_counts(refused, l->refused);
-	read_counts(would_refuse, l->would_refuse);
+	read_counts(s.refused, l->refused);
+	read_counts(s.would_refuse, l->would_refuse);
 	for (int way = 0; way < LIMIT_WAYS; way++)
 		s.passed[way] = pace_passed(&l->pace[way]);
 	for (unsigned i = 0; i < l->workers; i++)
-		hist_merge(&waits, &l->sides[i].waits);
+		hist_merge(&s.waits, &l->sides[i].waits);
 	if (l->gate != NULL) {
 		gate_look(l->gate, now, &s.gate);
 		s.peak = gate_peak(l->gate, now);
@@ -452,4 +454,16 @@ limits_look(struct limits *r, nsec_t now, limit_look_fn *fn, void *arg)
 			look_at(l, now, fn, arg);
 	}
 	pthread_mutex_unlock(&r->lock);
+}
+
+size_t
+limits_count(struct limits *r)
+{
+	size_t n = 0;
+
+	pthread_mutex_lock(&r->lock);
+	LIST_FOR_EACH(link, &r->all)
+		n++;
+	pthread_mutex_unlock(&r->lock);
+	return n;
 }

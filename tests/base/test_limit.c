@@ -129,7 +129,7 @@ on_look(void *arg, const struct limit_state *s)
 	v->lines++;
 	v->gate = s->gate;
 	memcpy(v->refused, s->refused, sizeof v->refused);
-	v->waits = hist_total(s->waits);
+	v->waits = hist_total(&s->waits);
 }
 
 static const struct seen *

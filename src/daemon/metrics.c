@@ -207,6 +207,15 @@ print_lag(struct metrics *m, const char *id, const struct worker *w)
 }
 
 static void
+print_late(struct metrics *m, const char *id, const struct worker *w)
+{
+	const struct loop_stats *s = loop_stats(w->loop);
+
+	metric_line(m, "loop_late_turns_total", LABELS({ "worker", id }),
+	    stat_read(&s->turns_late));
+}
+
+static void
 print_longest(struct metrics *m, const char *id, const struct worker *w)
 {
 	const struct loop_stats *s = loop_stats(w->loop);
@@ -268,6 +277,9 @@ gather_workers(struct metrics *m, const struct metrics_source *from)
 		    print_handovers },
 		{ "loop_lag_seconds", METRIC_HISTOGRAM,
 		    "How late a worker's loop was.", print_lag },
+		{ "loop_late_turns_total", METRIC_COUNTER,
+		    "Turns of a worker's loop that lagged more than "
+		    "max_loop_lag.", print_late },
 		{ "loop_busy_ratio", METRIC_GAUGE,
 		    "Share of its life that a worker's loop was busy.",
 		    print_busy },

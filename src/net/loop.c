@@ -547,8 +547,10 @@ before_poll(struct ev_loop *ev)
 	hist_add(&stats->lag, lag);
 	if (lag > stat_read(&stats->lag_recent))
 		stat_set(&stats->lag_recent, lag);
-	if (lag > loop->max_lag)
+	if (lag > loop->max_lag) {
 		loop->late_until = loop->slept + LOOP_LATE;
+		stat_increment(&stats->turns_late);
+	}
 	stat_add(&stats->busy, busy);
 	loop->ready_last = stat_read(&stats->ready) - loop->ready_then;
 	loop->ready_then += loop->ready_last;

@@ -91,6 +91,7 @@ struct loop_stats {
 	counter_t		 idle;		/* nsec inside poll */
 	counter_t		 longest;	/* nsec, longest turn so far */
 	counter_t		 turns;
+	counter_t		 turns_late;	/* see loop_set_max_lag() */
 	counter_t		 turn_began;	/* 0 while polling; watchdog */
 	counter_t		 ready;		/* calls of watches */
 	counter_t		 readers;	/* with WATCH_READ */

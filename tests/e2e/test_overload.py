@@ -90,12 +90,14 @@ def test_what_is_new_is_refused_while_late_and_then_served(daemon):
     wait_for(lambda: is_refused(d), 30)
     wait_for(lambda: is_served(d))
     assert d.count("failures", reason="overload") >= 1
+    assert d.count("loop_late_turns", worker="0") >= 1
 
 
 def test_without_the_keyword_no_lag_matters(daemon):
     d = daemon(lag="0")
     m = wait_for(lambda: answer_after_standing_still(d), 30)
     assert m.status == 200
+    assert d.count("loop_late_turns") == 0
 
 
 def test_no_limit_is_charged_for_what_is_refused(daemon):

@@ -474,11 +474,15 @@ is_late_after_slow_turn(void)
 
 START_TEST(a_loop_is_late_after_a_slow_turn_and_for_a_while)
 {
+	const struct loop_stats *stats = loop_stats(rig.loop);
+
 	ck_assert(!is_late_after_slow_turn());
+	ck_assert_uint_eq(stat_read(&stats->turns_late), 0);
 	loop_set_max_lag(rig.loop, NSEC_PER_MSEC);
 	/* Should this thread itself be held up, the while may be over. */
 	while (!is_late_after_slow_turn())
 		;
+	ck_assert_uint_ge(stat_read(&stats->turns_late), 1);
 	/* Without a turn, and without one that is slow. */
 	nsec_t since = loop_now(rig.loop);
 	while (loop_is_late(rig.loop))

@@ -148,6 +148,20 @@ enter_keyed(struct limit_pass *p, struct keygate *g,
 	return r;
 }
 
+/*
+ * A gate refuses in dry run, too: whoever finds no permit free.  Its limit does
+ * not, but counts what would have been.
+ */
+static APART enum gate_result
+gate_has_refused(struct limit_pass *p, const struct keygate_call *call,
+    enum failure why)
+{
+	if (limit_dry_enter(p, call, why))
+		return GATE_TAKEN;
+	count_refusal(p->limit, why);
+	return GATE_REFUSED;
+}
+
 enum gate_result
 limit_enter(struct limit_pass *p, unsigned worker, nsec_t now,
     enum failure *why)
@@ -173,13 +187,8 @@ limit_enter(struct limit_pass *p, unsigned worker, nsec_t now,
 	    NULL;
 	p->entered = now;
 	p->worker = worker;
-	if (UNLIKELY(r == GATE_REFUSED)) {
-		if (!limit_dry_enter(p, &call, *why)) {
-			count_refusal(l, *why);
-			return GATE_REFUSED;
-		}
-		r = GATE_TAKEN;
-	}
+	if (UNLIKELY(r == GATE_REFUSED))
+		r = gate_has_refused(p, &call, *why);
 	if (p->inside && has_permit(p))
 		limit_count(&l->sides[worker].entered);
 	return r;

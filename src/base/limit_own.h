@@ -117,8 +117,8 @@ void limit_dry_refuse(struct limit_pass *p, enum failure why);
 void limit_dry_rate(struct limit_pass *p);
 
 /*
- * Its gate has refused it; false if that isn't in dry run, and so the refusal
- * is one.
+ * Its gate has refused it: let it in all the same, and count.  False if the
+ * gate isn't in dry run, and so the refusal is one.
  */
 bool limit_dry_enter(struct limit_pass *p, const struct keygate_call *call,
     enum failure why) MUST_USE;

@@ -49,8 +49,7 @@ gate_new(const struct gate_spec *spec, unsigned workers, gate_wake_fn *wake,
 {
 	ASSERT(workers >= 1 && workers <= GATE_WORKERS);
 
-	struct gate *g = xcalloc_lines(sizeof *g +
-	    workers * sizeof g->sides[0]);
+	struct gate *g = xcalloc_lines(gate_memory(workers));
 
 	g->workers = workers;
 	g->wake = wake;
@@ -99,6 +98,12 @@ fair_size(unsigned workers)
 {
 	return sizeof(struct gate_fair) + workers * GATE_CLASSES *
 	    FAIR_ROWS * sizeof(struct lineup_lane);
+}
+
+size_t
+gate_memory(unsigned workers)
+{
+	return sizeof(struct gate) + workers * sizeof(struct gate_side);
 }
 
 size_t

@@ -116,7 +116,8 @@ struct gate *gate_new(const struct gate_spec *spec, unsigned workers,
 /* Free it; mail that is under way must never be delivered then. */
 void gate_free(struct gate **g);
 
-/* Bytes that turns by key take, with `workers` workers. */
+/* Bytes that it takes with `workers` workers, and those of turns by key. */
+size_t gate_memory(unsigned workers);
 size_t gate_fair_memory(unsigned workers);
 
 /* Nobody holds or waits, and no mail is under way; so gate_free() is safe. */

@@ -26,7 +26,7 @@
  *           number, below the `workers` that limits_new() was told.  A pass is
  *           one worker's.
  * Limits:   a keyed limit's tables have a fixed size (`keys`), allocated when
- *           the limit is made; see limit_memory().
+ *           the limit is made; see limit_tables().
  */
 #ifndef PENSTOCK_BASE_LIMIT_H
 #define PENSTOCK_BASE_LIMIT_H
@@ -145,8 +145,9 @@ const struct limit_spec *limit_spec(const struct limit *limit);
  */
 struct pace *limit_pace(struct limit *limit, enum limit_way way);
 
-/* Bytes that the tables of such a limit take, with so many workers. */
+/* Bytes that such a limit takes, with so many workers; and its tables alone. */
 size_t limit_memory(const struct limit_spec *spec, unsigned workers);
+size_t limit_tables(const struct limit_spec *spec, unsigned workers);
 
 /*
  * Keys: hashes with a secret seed, so that nobody outside can choose two that

@@ -52,8 +52,7 @@ first_of(const struct limit *l, nsec_t now)
 static void
 make(struct limit *l, const struct limit_spec *spec, nsec_t now)
 {
-	struct limit_adapt *a = xcalloc_lines(sizeof *a +
-	    l->workers * sizeof a->tallies[0]);
+	struct limit_adapt *a = xcalloc_lines(limit_adapt_memory(l->workers));
 
 	pthread_mutex_init(&a->lock, NULL);
 	a->workers = l->workers;
@@ -168,6 +167,13 @@ limit_sample(struct limit_pass *p, unsigned worker, nsec_t time, nsec_t now)
 }
 
 /* --- asking ------------------------------------------------------------ */
+
+size_t
+limit_adapt_memory(unsigned workers)
+{
+	return sizeof(struct limit_adapt) +
+	    workers * sizeof(struct limit_tally);
+}
 
 bool
 limit_adapt_look(struct limit *l, nsec_t *base)

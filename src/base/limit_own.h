@@ -143,4 +143,7 @@ bool limit_adapt_look(struct limit *l, nsec_t *base);
 
 void limit_adapt_free(struct limit *l);
 
+/* Bytes that this takes. */
+size_t limit_adapt_memory(unsigned workers);
+
 #endif

@@ -199,12 +199,17 @@ rank_of(const struct limits *r, const struct limit_spec *spec,
 	return class << RANK_BITS | r->made;
 }
 
+static size_t
+own_size(unsigned workers)
+{
+	return sizeof(struct limit) + workers * sizeof(struct limit_side);
+}
+
 static struct limit *
 limit_new(struct limits *r, const struct limit_spec *spec,
     enum limit_site site, nsec_t now)
 {
-	struct limit *l = xcalloc_lines(sizeof *l +
-	    r->workers * sizeof l->sides[0]);
+	struct limit *l = xcalloc_lines(own_size(r->workers));
 
 	l->name = xstrdup(spec->name);
 	l->workers = r->workers;
@@ -350,24 +355,50 @@ limit_spec(const struct limit *limit)
 	return &limit_numbers(limit)->spec;
 }
 
+/*
+ * With what malloc() adds: its own, lines that are skipped and, to what is
+ * large, the rest of a page.
+ */
+static size_t
+allocated(size_t size)
+{
+	return size + 2 * CACHE_LINE + MIN(size / 32, 4096);
+}
+
 size_t
-limit_memory(const struct limit_spec *spec, unsigned workers)
+limit_tables(const struct limit_spec *spec, unsigned workers)
 {
 	uint64_t rows = rows_for(spec);
 	size_t n = 0;
 
 	if (!limit_is_keyed(spec))
-		return spec->gate.by_key ? gate_fair_memory(workers) : 0;
+		return spec->gate.by_key ?
+		    allocated(gate_fair_memory(workers)) : 0;
 	if (spec->gate.limit != 0)
-		n += keygate_memory(rows, workers);
+		n += allocated(keygate_memory(rows, workers));
 	if (spec->rate != 0)
-		n += keybuckets_memory(rows);
+		n += allocated(keybuckets_memory(rows));
 	if (spec->connections != 0)
-		n += keytable_memory(rows);
+		n += allocated(keytable_memory(rows));
 	for (int way = 0; way < LIMIT_WAYS; way++)
 		if (spec->bandwidth[way] != 0)
-			n += pace_memory(rows);
+			n += allocated(pace_memory(rows));
 	return n;
+}
+
+size_t
+limit_memory(const struct limit_spec *spec, unsigned workers)
+{
+	size_t n = allocated(own_size(workers)) +
+	    allocated(sizeof(struct limit_numbers)) +
+	    allocated(strlen(spec->name) + 1);
+
+	if (limit_is_adaptive(spec))
+		n += allocated(limit_adapt_memory(workers));
+	if (!limit_is_keyed(spec) &&
+	    (limit_is_adaptive(spec) || spec->gate.limit != 0))
+		n += allocated(gate_memory(workers));
+	return n + limit_tables(spec, workers);
 }
 
 struct pace *

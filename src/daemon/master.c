@@ -456,7 +456,7 @@ say_memory(const struct master *m)
 	for (size_t i = 0; i < m->config->limit_count; i++) {
 		const struct limit *l = m->setup->limits[i];
 
-		size_t bytes = limit_memory(limit_spec(l),
+		size_t bytes = limit_tables(limit_spec(l),
 		    m->shared.workers + 1);
 
 		if (bytes != 0)

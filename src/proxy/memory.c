@@ -103,7 +103,8 @@ memory_worst(const struct memory_opts *o, struct memory_row rows[MEMORY_ROWS])
 		    "(max_connections + pool_max) x workers" },
 		{ "bytes that wait", block_memory(
 		    o->config->penstock.buffers, o->workers), "buffers x 2" },
-		{ "limits by key", limits(o), "keys, or queue_fair_by" },
+		{ "limits", limits(o), "limits x workers, keys, "
+		    "queue_fair_by" },
 		{ "names", (o->workers + 1) * resolver_memory(o->sessions),
 		    "workers" },
 	};

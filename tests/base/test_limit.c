@@ -503,18 +503,6 @@ START_TEST(texts_have_keys_that_nobody_else_has)
 }
 END_TEST
 
-START_TEST(memory_is_known_before)
-{
-	spec.keys = 65536;
-	ck_assert_uint_eq(limit_memory(&spec, 1), 0);
-	spec.key.what = LIMIT_KEY_CLIENT_ADDRESS;
-	ck_assert_uint_ge(limit_memory(&spec, 1), 65536 * 8);
-	size_t with_gate = limit_memory(&spec, 1);
-	spec.rate = 1;
-	ck_assert_uint_ge(limit_memory(&spec, 1), with_gate + 65536 * 8);
-}
-END_TEST
-
 static void
 add_gates(Suite *s)
 {
@@ -562,7 +550,6 @@ add_registry(Suite *s)
 	tcase_add_loop_test(t, clients_differ_in_so_many_bits, 0,
 	    (int)ARRAY_LEN(prefixes));
 	tcase_add_test(t, texts_have_keys_that_nobody_else_has);
-	tcase_add_test(t, memory_is_known_before);
 	suite_add_tcase(s, t);
 }
 

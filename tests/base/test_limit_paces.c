@@ -140,14 +140,14 @@ END_TEST
 START_TEST(the_tables_of_both_ways_are_known_before)
 {
 	spec.keys = 65536;
-	ck_assert_uint_eq(limit_memory(&spec, 1), 0);
+	ck_assert_uint_eq(limit_tables(&spec, 1), 0);
 	spec.key.what = LIMIT_KEY_CLIENT_ADDRESS;
 
-	size_t one = limit_memory(&spec, 1);
+	size_t one = limit_tables(&spec, 1);
 
 	ck_assert_uint_ge(one, 65536 * 12);
 	spec.bandwidth[LIMIT_IN] = 1;
-	ck_assert_uint_eq(limit_memory(&spec, 1), 2 * one);
+	ck_assert_uint_eq(limit_tables(&spec, 1), 2 * one);
 }
 END_TEST
 

@@ -228,8 +228,10 @@ def test_what_is_asked_for_is_in_the_worst_case(write_config):
             ("bytes that wait", "[penstock]\nbuffers = 1g"),
             ("workers", "[penstock]\nworkers = 64"),
             ("names", "[penstock]\nworkers = 64"),
-            ("limits by key", "[limit l]\nkey = client_address\nrate = 1/s\n"
-             "keys = 1000000")):
+            ("limits", "[limit l]\nkey = client_address\nrate = 1/s\n"
+             "keys = 1000000"),
+            ("limits", "[penstock]\nworkers = 64\n" + "".join(
+                f"[limit n{i}]\nconcurrency = 1\n" for i in range(100)))):
         raised = rows(more)
         assert raised[what] > base[what] + 1, what
         assert raised["in all"] >= base["in all"] + raised[what] - \

@@ -303,6 +303,18 @@ gather_workers(struct metrics *m, const struct metrics_source *from)
 	}
 }
 
+/* What fragments cost is not in what workers have in use, so it is here. */
+static void
+gather_held(struct metrics *m, const struct metrics_source *from)
+{
+	metric_head(m, "buffer_held_bytes", METRIC_GAUGE,
+	    "Memory that blocks hold, used or not, but for the first piece of "
+	    "each size and worker; at twice the buffers keyword they get no "
+	    "more.");
+	metric_line(m, "buffer_held_bytes", NO_LABELS, stat_read(
+	    &from->setup->shared->budget.held));
+}
+
 /* --- names -------------------------------------------------------------- */
 
 static void
@@ -441,6 +453,7 @@ metrics_gather(struct metrics *m, const struct metrics_source *from)
 	gather_up(m, setup);
 	gather_resolvers(m, from);
 	gather_workers(m, from);
+	gather_held(m, from);
 	gather_daemon(m, from);
 	gather_process(m, from);
 }

@@ -214,6 +214,26 @@ def test_the_worst_case_holds_whatever_clients_do(
     assert daemon.count("failures", reason="memory") > 0
 
 
+def test_blocks_that_are_held_are_told(penstock, tmp_path):
+    """In use or not; what nobody uses is kept, up to half of `buffers`."""
+    port = free_port()
+    daemon = penstock(CONFIG.format(
+        folder=tmp_path, gateway=port, relay=free_port(),
+        server="127.0.0.1:1"))
+    assert daemon.metric("penstock_buffer_held_bytes") == 0
+    with contextlib.ExitStack() as stack:
+        for _ in range(50):
+            s = stack.enter_context(
+                socket.create_connection(("127.0.0.1", port)))
+            s.sendall(largest_head(60000))
+        wait_for(lambda: daemon.metric("penstock_buffer_bytes") >= 50 * 60000)
+        held = daemon.metric("penstock_buffer_held_bytes")
+        # But for the first piece of each worker.
+        assert 48 * 60000 <= held <= 16 * MIB
+    daemon.wait_metric("penstock_buffer_bytes", 0)
+    assert 0 < daemon.metric("penstock_buffer_held_bytes") <= 4 * MIB
+
+
 def test_what_is_asked_for_is_in_the_worst_case(write_config):
     """Each bound that is raised raises it, and the rows add up."""
     def rows(config):

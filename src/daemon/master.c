@@ -421,21 +421,21 @@ stop(struct master *m)
 
 /* --- saying so --------------------------------------------------------- */
 
-static uint64_t
-worst_case(const struct config *c, struct memory_row rows[MEMORY_ROWS])
+static struct memory_opts
+memory_opts(const struct config *c)
 {
 	uint64_t descriptors = privs_raise_descriptors();
 	unsigned workers = worker_count(c);
 	bool logs = strcmp(c->log.access, "off") != 0;
 
-	return memory_worst(&(struct memory_opts){
+	return (struct memory_opts){
 		.config = c,
 		.workers = workers,
 		.sessions = session_count(c, descriptors),
 		.descriptors = descriptors,
 		.admin = block_memory(ADMIN_MEMORY, 1),
 		.logs = logs ? (uint64_t)LOG_RING * workers : 0,
-	}, rows);
+	};
 }
 
 static uint64_t
@@ -448,11 +448,12 @@ mib(uint64_t bytes)
 static void
 say_memory(const struct master *m)
 {
+	struct memory_opts o = memory_opts(m->config);
 	struct memory_row rows[MEMORY_ROWS];
 
 	log_say(m->shared.log, SAY_INFO, "memory: %" PRIu64 " MiB in the "
 	    "worst case; -t tells for what",
-	    mib(worst_case(m->config, rows)));
+	    mib(memory_worst(&o, rows)));
 	for (size_t i = 0; i < m->config->limit_count; i++) {
 		const struct limit *l = m->setup->limits[i];
 
@@ -469,10 +470,13 @@ static void
 print_memory(FILE *out, const struct config *c)
 {
 	struct memory_row rows[MEMORY_ROWS];
-	uint64_t sum = worst_case(c, rows);
+	struct memory_opts o = memory_opts(c);
+	uint64_t sum = memory_worst(&o, rows);
 
 	fprintf(out, "memory in the worst case, but for the kernel's and the "
-	    "configuration itself:\n");
+	    "configuration itself,\nwith %u workers and %" PRIu64
+	    " descriptors, so max_connections = %" PRIu64 ":\n",
+	    o.workers, o.descriptors, o.sessions);
 	for (size_t i = 0; i < MEMORY_ROWS; i++)
 		fprintf(out, "%8" PRIu64 " MiB  %-24s %s\n",
 		    mib(rows[i].bytes), rows[i].what, rows[i].bound);

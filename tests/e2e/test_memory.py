@@ -4,8 +4,10 @@
 import contextlib
 import pathlib
 import re
+import resource
 import select
 import socket
+import subprocess
 import threading
 import time
 
@@ -232,6 +234,18 @@ def test_blocks_that_are_held_are_told(penstock, tmp_path):
         assert 48 * 60000 <= held <= 16 * MIB
     daemon.wait_metric("penstock_buffer_bytes", 0)
     assert 0 < daemon.metric("penstock_buffer_held_bytes") <= 4 * MIB
+
+
+def test_what_was_assumed_is_told(write_config):
+    """The descriptors are those of whoever calls, not of the service."""
+    file = write_config("[penstock]\nworkers = 3")
+    for descriptors, sessions in ((2000, 1200), (3000, 1800)):
+        r = subprocess.run(
+            [PROGRAM, "-t", "-c", file], text=True, check=True,
+            capture_output=True, preexec_fn=lambda: resource.setrlimit(
+                resource.RLIMIT_NOFILE, (descriptors, descriptors)))
+        assert (f"with 3 workers and {descriptors} descriptors, so "
+                f"max_connections = {sessions}:") in r.stdout
 
 
 def test_what_is_asked_for_is_in_the_worst_case(write_config):

@@ -288,17 +288,23 @@ START_TEST(an_end_is_found_when_something_may_be_read)
 }
 END_TEST
 
+static bool
+is_throttled(void *arg)
+{
+	return (atomic_load(&rig.totals.throttled) != 0) == *(bool *)arg;
+}
+
 START_TEST(who_is_paused_meanwhile_stays_so)
 {
 	int peer = begin(&a, &throttle);
 
-	slow(102400);
+	/* A second is longer than a turn, however busy the machine is. */
+	slow(1024);
 	empty();
 	rig_write(peer, "abc");
-	rig_turns(&rig, 20);
+	rig_until(&rig, is_throttled, &(bool){ true });
 	stream_pause(a.s);
-	while (atomic_load(&rig.totals.throttled) != 0)
-		rig_turns(&rig, 20);
+	rig_until(&rig, is_throttled, &(bool){ false });
 	rig_turns(&rig, 20);
 	ck_assert_uint_eq(a.calls, 0);
 	stream_resume(a.s);

@@ -19,7 +19,12 @@
 /* A request's head, a pause between two, and a reader that doesn't. */
 #define ADMIN_PATIENCE	(60 * NSEC_PER_SEC)
 
-enum { ADMIN_LISTENERS = 16 };
+enum {
+	ADMIN_LISTENERS = 16,
+	SLOW_CLIENTS = 8,		/* with a whole page to read */
+	ADMIN_SPARE = 160 * 1024,	/* for each: a block, and a request */
+	LEAST_BUDGET = 4 * 1024 * 1024,
+};
 
 static const struct head_limits limits = {
 	.size = 8192, .line = 2048, .fields = 64,
@@ -110,6 +115,26 @@ build_page(struct admin *a, const struct head *h, struct metrics *body,
 		}
 	metric_text(body, STR("Here are /metrics, /healthz and /readyz.\n"));
 	return 404;
+}
+
+/* --- memory ------------------------------------------------------------ */
+
+uint64_t
+admin_budget(size_t page)
+{
+	/* The last block may be nearly empty, and there is a request. */
+	uint64_t each = (uint64_t)page + page / 512 + ADMIN_SPARE;
+
+	return MAX(SLOW_CLIENTS * each, (uint64_t)LEAST_BUDGET);
+}
+
+/* The text grows by doubling, so while it does there are two of it. */
+uint64_t
+admin_memory(size_t page)
+{
+	return block_memory(admin_budget(page), 1) + 2 * (uint64_t)page +
+	    stream_pool_memory(ADMIN_CLIENTS) +
+	    ADMIN_CLIENTS * sizeof(struct client);
 }
 
 /* --- clients ----------------------------------------------------------- */

@@ -11,7 +11,8 @@
  *
  * Owner:    admin_start() gives a handle.
  * Threads:  main's.
- * Limits:   ADMIN_CLIENTS connections; others wait.
+ * Limits:   ADMIN_CLIENTS connections; others wait.  A client for whose page
+ *           there is no memory, as others don't read theirs, is cut.
  */
 #ifndef PENSTOCK_DAEMON_ADMIN_H
 #define PENSTOCK_DAEMON_ADMIN_H
@@ -31,6 +32,15 @@ struct admin_opts {
 	bool		(*is_ready)(void *arg);
 	void		*arg;
 };
+
+/*
+ * The budget of the loop's blocks with which some clients that don't read may
+ * each have a page of at most so many bytes, and others are still served.
+ */
+uint64_t admin_budget(size_t page);
+
+/* Most bytes that it takes, that budget and the page in the making included. */
+uint64_t admin_memory(size_t page);
 
 struct admin *admin_start(const struct admin_opts *opts);
 

@@ -18,6 +18,7 @@
 #include "daemon/admin.h"
 #include "daemon/crew.h"
 #include "daemon/metrics.h"
+#include "daemon/metrics_size.h"
 #include "daemon/names.h"
 #include "daemon/privs.h"
 #include "daemon/sockets.h"
@@ -29,8 +30,7 @@
 #include "proxy/setup.h"
 #include "proxy/shared.h"
 
-/* Main's own memory: pages for operators, whatever workers use. */
-enum { ADMIN_MEMORY = 64 * 1024 * 1024, LOG_RING = 1024 * 1024 };
+enum { LOG_RING = 1024 * 1024 };
 
 enum state { STARTING, SERVING, DRAINING };
 
@@ -72,6 +72,12 @@ worker_count(const struct config *c)
 	if (c->penstock.workers != 0)
 		return (unsigned)c->penstock.workers;
 	return (unsigned)MIN(MAX(cpus, 1), 64);
+}
+
+static size_t
+page_size(const struct config *c)
+{
+	return metrics_size(c, worker_count(c));
 }
 
 static uint64_t
@@ -294,7 +300,8 @@ start_base(struct master *m)
 		complain("event loop", -EMFILE);
 		return false;
 	}
-	block_budget_init(&m->budget, ADMIN_MEMORY);
+	/* Main's own: pages for operators, whatever workers use. */
+	block_budget_init(&m->budget, admin_budget(page_size(m->config)));
 	blocks_init(&m->blocks, &m->budget);
 	loop_set_blocks(m->loop, &m->blocks);
 	return true;
@@ -433,7 +440,8 @@ memory_opts(const struct config *c)
 		.workers = workers,
 		.sessions = session_count(c, descriptors),
 		.descriptors = descriptors,
-		.admin = block_memory(ADMIN_MEMORY, 1),
+		.admin = c->admin.bind.count == 0 ? 0 :
+		    admin_memory(page_size(c)),
 		.logs = logs ? (uint64_t)LOG_RING * workers : 0,
 	};
 }

@@ -95,7 +95,8 @@ memory_worst(const struct memory_opts *o, struct memory_row rows[MEMORY_ROWS])
 	const struct memory_row all[] = {
 		{ "program", PROGRAM + o->logs, "workers, if there is an "
 		    "access log" },
-		{ "admin listener", o->admin, "" },
+		{ "admin listener", o->admin, "limits, servers, listeners, "
+		    "workers" },
 		{ "workers", loops(o), "workers, descriptors" },
 		{ "clients", clients(o), "max_connections x workers" },
 		{ "exchanges", exchanges(o), "max_connections x workers" },

@@ -236,6 +236,64 @@ def test_blocks_that_are_held_are_told(penstock, tmp_path):
     assert 0 < daemon.metric("penstock_buffer_held_bytes") <= 4 * MIB
 
 
+LARGE = "[listener a]\nmode = gateway\nupstream = up\nlimits = n1\n" \
+    "bind = 127.0.0.1:{port}\n" + "".join(
+        f"[limit n{i}]\nconcurrency = 10\n" for i in range(1000)) + \
+    "[upstream up]\n" + "".join(
+        f"server = 127.0.{i // 200 + 1}.{i % 200 + 1}:1\n"
+        for i in range(2000))
+
+
+def scraper(stack, path):
+    """One who asks for the page and doesn't read it.
+
+    By a unix socket, for which the kernel keeps little.
+    """
+    s = stack.enter_context(socket.socket(socket.AF_UNIX))
+    s.settimeout(20)
+    s.connect(path)
+    s.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+    return s
+
+
+def test_a_large_page_is_served_beside_those_who_do_not_read(
+        penstock, tmp_path, short_path):
+    config = LARGE.format(port=free_port())
+    file = tmp_path / "tested.conf"
+    file.write_text(f"{config}[admin]\nbind = 127.0.0.1:{free_port()}\n")
+    at_most = worst_case(file)["admin listener"]
+    port = free_port()
+    daemon = penstock(f"{config}[admin]\nbind = 127.0.0.1:{port}\n"
+                      f"bind = unix:{short_path}/a\n", admin_port=port)
+    start = daemon.resident_bytes()
+    with contextlib.ExitStack() as stack:
+        slow = [scraper(stack, f"{short_path}/a") for _ in range(7)]
+        # The first byte of its answer: the rest is kept for it.
+        for s in slow:
+            s.recv(1, socket.MSG_PEEK)
+        text = daemon.metrics_text()
+        assert text.count("penstock_server_up{") == 2000
+        assert text.count("penstock_limit_permits{") == 1000
+        grown = (daemon.resident_bytes("VmHWM") - start) / MIB
+        print(f"admin: {len(text)} bytes a page, grown by {grown:.1f} MiB, "
+              f"by {at_most} in the worst case")
+        assert 5 * len(text) / MIB < grown < at_most
+        # None was cut.
+        for s in slow:
+            head, body = s.makefile("rb").read().split(b"\r\n\r\n", 1)
+            assert b"\r\nContent-Length: %d\r\n" % len(body) in head
+            assert len(body) > len(text) * 0.9
+
+
+def test_the_admin_listener_takes_what_its_page_does(write_config, tmp_path):
+    small = tmp_path / "small.conf"
+    small.write_text(f"[listener a]\nmode = forward\n"
+                     f"bind = 127.0.0.1:{free_port()}\n"
+                     f"[admin]\nbind = 127.0.0.1:{free_port()}\n")
+    assert 1 < worst_case(small)["admin listener"] <= 16
+    assert worst_case(write_config(""))["admin listener"] == 0
+
+
 def test_what_was_assumed_is_told(write_config):
     """The descriptors are those of whoever calls, not of the service."""
     file = write_config("[penstock]\nworkers = 3")

@@ -30,9 +30,13 @@
  * flight makes no difference to what comes out); Netflix, concurrency-limits,
  * 2018 (steps by a gradient, none while less than half is used).
  *
- * Limits:   a step needs 100 responses: with some hundreds a second it is
- *           right within half a minute, with tens it takes minutes, the longer
- *           the more their times differ; it may be off by half until then.
+ * Limits:   a step needs 100 responses.  Of simulated upstreams of 4 to 400
+ *           servers the limit was off by more than a fifth after half a minute,
+ *           where responses took up to 20 ms, never if all took as long or
+ *           times were exponential, and in 6 % if a tenth of them took most of
+ *           the time; where they took 200 ms in 3, 20 and 58 %.  Half a minute
+ *           after a change those were 0, 1 and 14 %, and 15, 32 and 78 %, at
+ *           worst 0.15 and 7 times what is right.
  * Owner:    the caller, who embeds the struct; nothing is allocated.
  * Threads:  one at a time.
  */

@@ -2,57 +2,47 @@
 /*
  * adapt.c - a limit that follows its upstream; see adapt.h.
  *
- * All of it is about noise: times differ, and the mean of fifty may be a
- * quarter off.  So means are of several steps, the limit goes only part of the
- * way, what would be a large change has to be seen twice, and what the base is
- * decided by is a difference of two, not of a tenth.
+ * Points and the line are in logarithms: there a queue is a slope of one, and
+ * chance is the same share of every time.  A point's weight is one by its
+ * variance; that of the mean of `count` times is their variance by count, and
+ * no upstream is quite as the line has it.
  */
+#include <math.h>
+
 #include "base/adapt.h"
 
 #define STEP_LEAST	(100 * NSEC_PER_MSEC)
+#define STEP_SAMPLES	20.0
+#define SETTLE_TURNS	1.5	/* all in use once, and who came after */
 #define TIME_MOST	(60.0 * NSEC_PER_SEC)
 
-/* How long a step is, in times of a response. */
-#define STEP_TIMES	2.0
-#define SETTLE_TIMES	3.0	/* until those asked before are over */
-
-/* What a step makes of base / time. */
-#define MOST_RATIO	1.20	/* above 1 by chance, as below */
-#define HEADROOM	0.06	/* over what is worked on, */
+/* Above what is worked on, so that more room is noticed. */
+#define HEADROOM	1.05
 #define HEADROOM_LEAST	0.6
-#define ROOM		0.98	/* from here on nothing queues */
-#define SAME		0.90	/* as the base: it may be chance */
-#define CALM		0.80	/* below, it queues, or is slower */
-#define MET		0.72	/* below, the limit is surely too high */
-#define QUICK		1.50	/* from here on the base is none any more */
-#define GROWTH		1.50	/* of the limit, while nothing ever queued, */
-#define ROOM_GROWTH	1.20	/* and when nothing does any more */
-#define SEEN_HALF	100.0	/* with so many it goes half of the way, */
-#define MOST_PART	0.40	/* but no more than that, */
-#define FLOOR		0.85	/* nor below, until a dip says so */
+#define PROBE		1.30	/* as much more is tried, or less */
+#define DIP_SHARE	2.0	/* so many times what is seen below is above */
 
-/* Dips: when, and how far. */
-#define DIP_EVERY	(5 * NSEC_PER_SEC)
-#define DIP_SOONEST	NSEC_PER_SEC
-#define LOOK_LONG	(NSEC_PER_SEC / 2)
-#define DIP_SHARE	3	/* of that time at most a third */
-#define DIP_TO		0.75
-#define DIP_UNDER	0.80	/* of what is worked on */
-#define DIP_LEAST	0.55
-#define DIP_TELLS	0.65	/* from here on the time tells */
-#define LONGER		1.25	/* than the base: to be looked into */
+/* Twice the difference of log likelihoods from where on one is ruled out. */
+#define SURE		6.0
+#define TELLS		0.01	/* less is no difference */
 
-enum {
-	SAMPLES = 100,			/* fewer say nothing */
-	LOOK_SAMPLES = 400,		/* in a dip */
-	ROOM_SAMPLES = 200,		/* say that there is room */
-	NOW_SAMPLES = 500,		/* are what a mean is of */
-	BASE_SAMPLES = 800,
-	SEEN_TIMES = 3,			/* or so many times the latest */
-	ROOM_LIMIT = 10,		/* below, one more is much */
-	ROOM_STEPS = 2,
-	AGAIN = 2			/* chance doesn't come twice */
-};
+/* Variance of times with a mean of one; of exponential ones it is 1. */
+#define NOISE_FIRST	2.0
+#define NOISE_LEAST	0.3
+#define NOISE_MOST	10.0
+#define NOISE_PART	0.1	/* of it is from the latest */
+#define OUTLIER		9.0	/* times what was expected */
+#define MISFIT		0.0009	/* variance of an upstream from the line */
+
+/* Times that are other by e^0.4, thus half as long again, are a change. */
+#define CHANGE		0.4
+#define ALARM		7.0	/* log likelihood that there was one */
+
+/* How long what was seen counts: the longer of both. */
+#define KEEP_TIME	(5.0 * NSEC_PER_SEC)
+#define KEEP_COUNT	400.0
+
+#define POINT_WIDTH	0.1
 
 static double
 bounded(const struct adapt *a, double limit)
@@ -60,20 +50,12 @@ bounded(const struct adapt *a, double limit)
 	return MIN(MAX(limit, (double)a->bounds.min), (double)a->bounds.max);
 }
 
-static double
-with_headroom(const struct adapt *a, double worked_on)
-{
-	return bounded(a, worked_on + MAX(worked_on * HEADROOM,
-	    HEADROOM_LEAST));
-}
-
 void
 adapt_init(struct adapt *a, const struct adapt_bounds *bounds, uint64_t first,
     nsec_t now)
 {
 	*a = (struct adapt){
-		.limit = (double)first, .grows = true,
-		.stepped = now, .dipped = now,
+		.limit = (double)first, .noise = NOISE_FIRST, .stepped = now,
 	};
 	adapt_set(a, bounds);
 }
@@ -84,8 +66,6 @@ adapt_set(struct adapt *a, const struct adapt_bounds *bounds)
 	ASSERT(bounds->min >= 1 && bounds->min <= bounds->max);
 	a->bounds = *bounds;
 	a->limit = bounded(a, a->limit);
-	a->floor = MIN(a->floor, a->limit);
-	a->dip = bounded(a, a->dip);
 	/* Of the first requests after it the short ones are over first. */
 	a->settles = true;
 }
@@ -93,260 +73,280 @@ adapt_set(struct adapt *a, const struct adapt_bounds *bounds)
 uint64_t
 adapt_limit(const struct adapt *a)
 {
-	return (uint64_t)(a->dips ? a->dip : a->limit);
+	return (uint64_t)a->limit;
 }
 
-/* Of a dip much depends: longer, unless that costs much. */
-static bool
-is_enough(const struct adapt *a, uint64_t count, nsec_t lasted)
+nsec_t
+adapt_base(const struct adapt *a)
 {
-	if (a->settles)
-		return count > 0;
-	return count >= (a->dips && lasted < LOOK_LONG ? LOOK_SAMPLES :
-	    SAMPLES);
+	return (nsec_t)(a->base + 0.5);
 }
 
 bool
 adapt_is_due(const struct adapt *a, const struct adapt_seen *seen, nsec_t now)
 {
-	nsec_t lasted = now - MIN(now, a->stepped);
-	double times = a->settles ? SETTLE_TIMES : STEP_TIMES;
+	double count = (double)seen->count;
+	/* As many as are in use: each of them is over once, in the mean. */
+	double turn = (double)seen->in_use / MAX(count, 1);
 
-	return is_enough(a, seen->count, lasted) &&
-	    lasted >= MAX(STEP_LEAST, (nsec_t)(times * a->usual));
+	if (a->settles)
+		return count > SETTLE_TURNS * turn;
+	return count >= MAX(STEP_SAMPLES, turn) &&
+	    now - MIN(now, a->stepped) >= STEP_LEAST;
 }
 
-/* --- means ------------------------------------------------------------- */
+/* --- what was seen ------------------------------------------------------ */
 
-static void
-see(struct adapt_mean *m, double time, double count, double most)
-{
-	m->count = MIN(m->count, most) + count;
-	m->time += (time - m->time) * count / m->count;
-}
-
-static void
-see_only(struct adapt_mean *m, double time, double count)
-{
-	*m = (struct adapt_mean){ time, count };
-}
-
-/* From another limit on, or another base. */
-static void
-forget(struct adapt *a)
-{
-	a->now = (struct adapt_mean){ .count = 0 };
-	a->slow = a->quick = a->steps = 0;
-}
-
-static void
-settle(struct adapt *a)
-{
-	forget(a);
-	a->settles = true;
-}
-
-/* Below it, it queues or is slower; surely, where it grows. */
 static double
-calm(const struct adapt *a)
+weight(const struct adapt *a, double count)
 {
-	return a->grows ? MET : CALM;
+	return 1 / (MAX(a->noise, NOISE_LEAST) / count + MISFIT);
 }
 
-/* --- dips -------------------------------------------------------------- */
-
+/* Outside of what was seen, nothing is known that could have changed. */
 static bool
-is_dip_due(const struct adapt *a, nsec_t now)
+is_known(const struct adapt *a, unsigned at)
 {
-	nsec_t since = now - MIN(now, a->dipped);
+	bool less = false, more = false;
 
-	if (a->limit <= (double)a->bounds.min)
-		return false;
-	if (a->slow >= AGAIN)
-		return since >= DIP_SOONEST || a->grows;
-	return !a->grows && since >= MAX(DIP_EVERY,
-	    DIP_SHARE * a->dip_lasted);
-}
-
-static void
-dip_to(struct adapt *a, double share, double time)
-{
-	a->above = a->dips ? a->dip : a->limit;
-	a->above_time = time;
-	a->dip = bounded(a, MAX(a->above * share, 1));
-	a->dips = a->settles = true;
-}
-
-static void
-begin_dip(struct adapt *a, double time, nsec_t now)
-{
-	double ratio = a->base.time / time;
-
-	/* What is slow now was not before. */
-	if (a->slow >= AGAIN)
-		a->now.time = time;
-	a->dip_began = now;
-	dip_to(a, MIN(MAX(ratio * DIP_UNDER, DIP_LEAST), DIP_TO), time);
-}
-
-/* With so much less of a limit, is the time less, too? */
-static bool
-still_queues(const struct adapt *a, double time)
-{
-	return time < a->above_time * (1 + a->dip / a->above) / 2;
+	for (unsigned i = 0; i < ADAPT_POINTS; i++) {
+		less = less || (i <= at && a->points[i].count > 0);
+		more = more || (i >= at && a->points[i].count > 0);
+	}
+	return less && more;
 }
 
 /*
- * Would less of a limit tell whether it queues or is slower?  Or whether there
- * always was a queue, if it is quicker than ever?
+ * Is it other than what was seen before?  Steps that say so add up (a CUSUM,
+ * after E. S. Page, 1954): one of few responses proves nothing.
  */
 static bool
-dip_deeper(struct adapt *a, double time)
+has_changed(struct adapt *a, const struct adapt_point *seen)
 {
-	bool queues = still_queues(a, time);
-	bool slower = time > a->base.time * LONGER;
-	bool quicker = time * LONGER < a->base.time;
-	bool tells = a->dip / a->above <= DIP_TELLS;
-	double share = MAX(a->base.time / time * DIP_UNDER, DIP_LEAST);
+	double expected = a->base * MAX(1, seen->in_use / a->right);
+	double longer = log(seen->time / expected);
+	double w = weight(a, seen->count) * CHANGE;
 
-	if (a->dip <= (double)a->bounds.min ||
-	    (slower ? tells && !queues : !quicker || !queues))
+	a->slower = MAX(0, a->slower + w * (longer - CHANGE / 2));
+	a->quicker = MAX(0, a->quicker + w * (-longer - CHANGE / 2));
+	return MAX(a->slower, a->quicker) >= ALARM;
+}
+
+static void
+forget_all(struct adapt *a)
+{
+	for (unsigned i = 0; i < ADAPT_POINTS; i++)
+		a->points[i].count = 0;
+	a->lower = a->slower > a->quicker;
+	a->slower = a->quicker = 0;
+}
+
+static void
+fade(struct adapt *a, double count, double elapsed)
+{
+	double keep = exp(-MIN(count / KEEP_COUNT, elapsed / KEEP_TIME));
+
+	for (unsigned i = 0; i < ADAPT_POINTS; i++) {
+		struct adapt_point *p = &a->points[i];
+
+		p->count = p->count * keep < 1 ? 0 : p->count * keep;
+	}
+}
+
+/* By how much steps differ that should not. */
+static void
+learn_noise(struct adapt *a, const struct adapt_point *p,
+    const struct adapt_point *seen)
+{
+	double off = log(seen->time / p->time);
+	double noise = off * off / (1 / seen->count + 1 / p->count);
+
+	a->noise += (MIN(noise, OUTLIER * a->noise) - a->noise) * NOISE_PART;
+	a->noise = MIN(a->noise, NOISE_MOST);
+}
+
+/* False: all is other now, and the step was of before and after. */
+static bool
+learn(struct adapt *a, const struct adapt_point *seen, double elapsed)
+{
+	unsigned at = (unsigned)MIN(log(seen->in_use) / POINT_WIDTH,
+	    ADAPT_POINTS - 1);
+	struct adapt_point *p = &a->points[at];
+
+	if (is_known(a, at) && has_changed(a, seen)) {
+		forget_all(a);
 		return false;
-	dip_to(a, MIN(share, DIP_TELLS), time);
+	}
+	fade(a, seen->count, elapsed);
+	if (p->count > 0)
+		learn_noise(a, p, seen);
+	p->count += seen->count;
+	double part = seen->count / p->count;
+	p->in_use += (seen->in_use - p->in_use) * part;
+	p->time += (seen->time - p->time) * part;
 	return true;
 }
 
-/* What a dip says of the base; more, if that was wrong. */
-static void
-see_in_dip(struct adapt *a, double time, double count)
-{
-	double usual = MAX(BASE_SAMPLES, SEEN_TIMES * count);
-	double base = a->base.time;
-	bool tells = a->dip / a->above <= DIP_TELLS;
+/* --- the line ----------------------------------------------------------- */
 
-	if (time > base * LONGER || (tells && time * LONGER < base))
-		see_only(&a->base, time, count);
-	else if (time < base * SAME ||
-	    (time * SAME > base && !still_queues(a, time)))
-		see(&a->base, time, count, 2 * count);
-	else
-		see(&a->base, time, count, usual);
-}
+struct dot {
+	double	in_use, time;	/* logs */
+	double	weight;
+};
 
-/* Where the limit is low enough, or can't be lower. */
-static void
-look(struct adapt *a, double time, double count, nsec_t now)
+struct line {
+	double	knee, base;	/* logs */
+	double	misfit;		/* sum of weighted squares */
+};
+
+/* The best line whose knee is behind `below` dots. */
+static struct line
+line_of(const struct dot *d, unsigned count, unsigned below)
 {
-	if (dip_deeper(a, time))
-		return;
-	see_in_dip(a, time, count);
-	if (a->base.time < a->now.time * calm(a)) {
-		a->limit = with_headroom(a,
-		    a->limit * a->base.time / a->now.time);
-		a->grows = false;
-		a->room = 0;
+	double all = 0, sum = 0, low = 0, times = 0, high = 0, rates = 0;
+	struct line l = { .knee = d[0].in_use };
+
+	for (unsigned i = 0; i < below; i++) {
+		low += d[i].weight;
+		times += d[i].weight * d[i].time;
 	}
-	a->dips = false;
-	a->dipped = now;
-	a->dip_lasted = now - MIN(now, a->dip_began);
-	a->floor = a->limit * FLOOR;
-	settle(a);
-}
-
-/* --- steps ------------------------------------------------------------- */
-
-/*
- * No response takes less than the base, so if they do, it isn't that; it may
- * be chance, once.
- */
-static bool
-is_quick(struct adapt *a, double time, double count)
-{
-	a->quick = time * QUICK < a->base.time ? a->quick + 1 : 0;
-	if (a->quick >= AGAIN) {
-		see_only(&a->base, time, count);
-		forget(a);
+	for (unsigned i = below; i < count; i++) {
+		high += d[i].weight;
+		rates += d[i].weight * (d[i].in_use - d[i].time);
 	}
-	return a->quick > 0;
+	/* Little's law: a rate, times how long each takes. */
+	if (below == count)
+		l.knee = d[count - 1].in_use;
+	else if (below > 0)
+		l.knee = MIN(MAX(times / low + rates / high,
+		    d[below - 1].in_use), d[below].in_use);
+	all = low + high;
+	sum = times - rates + high * l.knee;
+	l.base = sum / all;
+	for (unsigned i = 0; i < count; i++) {
+		double off = d[i].time - l.base - MAX(0, d[i].in_use - l.knee);
+
+		l.misfit += d[i].weight * off * off;
+	}
+	return l;
 }
 
-/* It does not queue at all; if so twice, there is much room. */
-static bool
-has_room(struct adapt *a, double ratio)
+struct fit {
+	struct line	best;
+	double		least, most;	/* that was in use */
+	bool		all_queues;	/* it may be that it does at all */
+	bool		none_queues;	/* or at none of them */
+};
+
+static unsigned
+get_dots(const struct adapt *a, struct dot *d)
 {
-	if (a->steps < ROOM_STEPS || a->now.count < ROOM_SAMPLES ||
-	    a->limit < ROOM_LIMIT)
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < ADAPT_POINTS; i++) {
+		const struct adapt_point *p = &a->points[i];
+
+		if (p->count > 0)
+			d[count++] = (struct dot){ log(p->in_use),
+			    log(p->time), weight(a, p->count) };
+	}
+	return count;
+}
+
+static struct fit
+fit(const struct adapt *a)
+{
+	struct dot d[ADAPT_POINTS];
+	unsigned count = get_dots(a, d);
+
+	/* The latest step is one. */
+	ASSERT(count > 0);
+	struct line all = line_of(d, count, 0);
+	struct line none = line_of(d, count, count);
+	struct line best = all.misfit <= none.misfit ? all : none;
+
+	for (unsigned below = 1; below < count; below++) {
+		struct line l = line_of(d, count, below);
+
+		if (l.misfit < best.misfit - TELLS)
+			best = l;
+	}
+	return (struct fit){
+		.best = best,
+		.least = d[0].in_use, .most = d[count - 1].in_use,
+		.all_queues = all.misfit - best.misfit < SURE,
+		.none_queues = none.misfit - best.misfit < SURE,
+	};
+}
+
+/* --- the limit ---------------------------------------------------------- */
+
+/* Has little been seen below? */
+static bool
+may_dip(const struct adapt *a)
+{
+	double low = 0, high = 0;
+
+	for (unsigned i = 0; i < ADAPT_POINTS; i++) {
+		const struct adapt_point *p = &a->points[i];
+
+		if (p->in_use < a->right / sqrt(PROBE))
+			low += p->count;
+		else
+			high += p->count;
+	}
+	return low * DIP_SHARE < high;
+}
+
+/* To lower, to learn how long it takes without a queue? */
+static bool
+shall_sink(const struct adapt *a, const struct fit *f)
+{
+	if (a->limit <= (double)a->bounds.min || !f->all_queues)
 		return false;
-	a->room = ratio >= ROOM ? a->room + 1 : 0;
-	a->grows = a->room >= AGAIN;
-	return a->room > 0;
+	if (f->least == f->most)
+		return a->lower;
+	if (f->best.knee == f->least)
+		return true;
+	return f->best.knee < f->most && may_dip(a);
 }
 
-/* Part of the way to what is worked on, and a little more. */
-static void
-move(struct adapt *a, double count)
+static double
+choose(struct adapt *a, double in_use)
 {
-	double ratio = MIN(a->base.time / a->now.time, MOST_RATIO);
-	double part = MIN(count / (count + SEEN_HALF), MOST_PART);
-	double wanted = with_headroom(a, a->limit * ratio);
+	struct fit f = fit(a);
 
-	if (a->grows || has_room(a, ratio)) {
-		a->limit = bounded(a, a->limit *
-		    (a->grows ? GROWTH : ROOM_GROWTH));
-		settle(a);
-	} else {
-		a->limit += (MAX(wanted, a->floor) - a->limit) * part;
-	}
-}
-
-static void
-run(struct adapt *a, double time, double count, nsec_t now)
-{
-	double ratio = a->base.time / time;
-
-	a->grows = a->grows && a->limit < (double)a->bounds.max;
-	a->slow = ratio < calm(a) ? a->slow + 1 : 0;
-	a->steps++;
-	see(&a->now, time, count, MAX(NOW_SAMPLES, SEEN_TIMES * count));
-	if (is_dip_due(a, now))
-		begin_dip(a, time, now);
-	else if (a->slow == 0)
-		move(a, count);
-}
-
-/*
- * Without a limit in the way nothing queues, nor at its least; and while it
- * grows from little, nothing does yet.
- */
-static void
-see_base(struct adapt *a, const struct adapt_seen *seen, double time)
-{
-	double count = (double)seen->count;
-	bool half_used = (double)seen->in_use >= a->limit / 2 * count;
-
-	if (a->base.time == 0 || !half_used ||
-	    a->limit <= (double)a->bounds.min ||
-	    (a->grows && a->base.time > time * SAME))
-		see(&a->base, time, count, BASE_SAMPLES);
+	a->base = exp(f.best.base);
+	a->right = exp(f.best.knee);
+	if (shall_sink(a, &f))
+		return MIN(a->right / PROBE, a->right - 1);
+	if (!f.none_queues)
+		return MAX(a->right * HEADROOM, a->right + HEADROOM_LEAST);
+	/* Who comes in bursts has less in use than the limit, in the mean. */
+	double from = f.best.knee == f.most ? a->limit : MAX(a->right, in_use);
+	return MAX(from * PROBE, from + 1);
 }
 
 uint64_t
 adapt_step(struct adapt *a, const struct adapt_seen *seen, nsec_t now)
 {
 	double count = (double)MAX(seen->count, 1);
-	double time = MIN(MAX((double)seen->time / count, 1.0), TIME_MOST);
+	struct adapt_point p = {
+		.count = count,
+		.in_use = MAX((double)seen->in_use / count, 1),
+		.time = MIN(MAX((double)seen->time / count, 1.0), TIME_MOST),
+	};
+	uint64_t was = adapt_limit(a);
 
 	if (a->settles) {
 		a->settles = false;
-	} else if (a->dips) {
-		look(a, time, count, now);
-	} else {
-		see_base(a, seen, time);
-		if ((double)seen->in_use >= a->limit / 2 * count &&
-		    !is_quick(a, time, count))
-			run(a, time, count, now);
+	} else if (p.in_use >= a->limit / 2) {
+		if (learn(a, &p, (double)(now - MIN(now, a->stepped))))
+			a->limit = bounded(a, choose(a, p.in_use));
+		else
+			a->settles = true;
+		a->settles = a->settles || adapt_limit(a) != was;
 	}
 	a->stepped = now;
-	a->usual = time;
 	return adapt_limit(a);
 }

@@ -5,38 +5,35 @@
  *
  * While an upstream has room, a response takes as long as ever, its base; when
  * more are in it than it works on, they queue there, and each takes longer by
- * as much as they are too many.  So limit * base / time is what it works on
- * (Little's law), and the limit is moved to that and a little more, so that
- * more room is noticed.
+ * as much as they are too many.  So its time is a line with a knee, and the
+ * limit belongs right of the knee, as near as lets more room be noticed:
  *
- *	 limit   ___      ___      __
- *	    ____/   |____/   |____/   dips: the queue drains, the base is seen
- *	   /
+ *	 time          /
+ *	              /		in proportion to what is in use
+ *	 base  ______/
+ *	           knee   in use
  *
- * The base is seen in dips: now and then the limit is lowered by a quarter for
- * a moment.  That is enough, as the limit is hardly above what is worked on.
- * If even so a response takes longer than the base, the limit goes down by
- * nearly half, and the answer is in what becomes of the time: if it falls as
- * much, there still is a queue, and an even lower limit is tried; if not,
- * nothing queues and the upstream is slower than it was, so that time is the
- * base.  So it goes no further down than about half of what is worked on, and
- * is never pinned to a few.
- *
- * It begins low, and grows fast until a dip has shown that there is a queue;
- * so again when there was room for long.
+ * What was seen with how many in use is kept, the latest counts most, and the
+ * line that fits it best is looked for.  If that could as well have no queue
+ * anywhere, more is tried by a third, until a queue is certain; if it could
+ * have a queue everywhere, less is, by a quarter, for a third of the responses
+ * at most.  It is tried for as long as chance needs to be ruled out: not at
+ * all where the answer is known, and longer where few come or their times
+ * differ much.  When times have surely changed, what was seen is forgotten.
  *
  * Sources: L. Brakmo and L. Peterson, TCP Vegas, 1995 (a queue from base and
- * time); N. Cardwell et al., BBR, 2016 (drain, to see the base again; less in
- * flight makes no difference to what comes out); Netflix, concurrency-limits,
- * 2018 (steps by a gradient, none while less than half is used).
+ * time); N. Cardwell et al., BBR, 2016 (rate times base, each seen where the
+ * other can't be); Netflix, concurrency-limits, 2018 (none of it while less
+ * than half is used).
  *
- * Limits:   a step needs 100 responses.  Of simulated upstreams of 4 to 400
- *           servers the limit was off by more than a fifth after half a minute,
- *           where responses took up to 20 ms, never if all took as long or
- *           times were exponential, and in 6 % if a tenth of them took most of
- *           the time; where they took 200 ms in 3, 20 and 58 %.  Half a minute
- *           after a change those were 0, 1 and 14 %, and 15, 32 and 78 %, at
- *           worst 0.15 and 7 times what is right.
+ * Limits:   to rule out chance takes responses.  Of simulated upstreams (4 to
+ *           400 servers of 2 to 200 ms, 6 changes) with 100 responses a second
+ *           or more, the limit was off by more than a fifth 30 s after a
+ *           change never if all responses took as long, in 2 % of cases, by
+ *           at most 1.3, if times were exponential, and in 12 %, by up to 3.4,
+ *           if a tenth of them took most of the time.  With 5 to 100 a second
+ *           those were 10, 30 and 47 %, by a fifth to thrice of what is right.
+ *           Those upstreams had a sharp knee; others were not tried.
  * Owner:    the caller, who embeds the struct; nothing is allocated.
  * Threads:  one at a time.
  */
@@ -45,7 +42,10 @@
 
 #include "base/defs.h"
 
-enum { ADAPT_FIRST = 5 };	/* a limit to begin with */
+enum {
+	ADAPT_FIRST = 5,	/* a limit to begin with */
+	ADAPT_POINTS = 140,	/* ten per cent each, up to a million */
+};
 
 struct adapt_bounds {
 	uint64_t	min;		/* 1 <= min <= max; both 0: none */
@@ -60,33 +60,25 @@ struct adapt_seen {
 					/* each, together */
 };
 
-/* The mean of what was seen, of which the latest counts most. */
-struct adapt_mean {
-	double		time;		/* nsec; 0: nothing was */
-	double		count;
+/* What was seen with about so many in use; later responses count more. */
+struct adapt_point {
+	double		count;		/* 0: nothing was */
+	double		in_use;
+	double		time;		/* nsec */
 };
 
 struct adapt {
 	struct adapt_bounds bounds;
-	double		 limit;		/* when it doesn't dip */
-	double		 floor;		/* of it, until the next dip */
-	struct adapt_mean base;
-	struct adapt_mean now;		/* at the limit */
-	double		 usual;		/* nsec a response, just now */
-	nsec_t		 stepped;	/* when */
+	double		 limit;
+	double		 right;		/* the knee, or what was most in use */
+	double		 base;		/* nsec; 0: nothing was seen */
+	double		 noise;		/* variance of times by their mean */
+	double		 slower;	/* log likelihoods that times */
+	double		 quicker;	/* have changed */
+	bool		 lower;		/* is tried first after that */
 	bool		 settles;	/* what comes now is of before */
-	bool		 grows;		/* fast: no queue was met yet */
-	unsigned	 steps;		/* at about this limit */
-	unsigned	 slow;		/* of them in a row with a queue */
-	unsigned	 quick;		/* or far quicker than the base */
-	unsigned	 room;		/* times in a row that there was room */
-	bool		 dips;
-	double		 dip;		/* the limit in it */
-	double		 above;		/* and before it went there, */
-	double		 above_time;	/* with the time at that */
-	nsec_t		 dip_began;
-	nsec_t		 dipped;	/* when the last was over */
-	nsec_t		 dip_lasted;
+	nsec_t		 stepped;	/* when */
+	struct adapt_point points[ADAPT_POINTS];	/* by in_use */
 };
 
 /* Begin with `first`, or what the bounds allow. */
@@ -98,6 +90,9 @@ void adapt_set(struct adapt *a, const struct adapt_bounds *bounds);
 
 /* The limit now. */
 uint64_t adapt_limit(const struct adapt *a);
+
+/* How long a response takes without a queue; 0: nothing was seen. */
+nsec_t adapt_base(const struct adapt *a);
 
 /* Is it time for a step, and is what was seen enough for one? */
 bool adapt_is_due(const struct adapt *a, const struct adapt_seen *seen,

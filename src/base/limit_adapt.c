@@ -185,7 +185,7 @@ limit_adapt_look(struct limit *l, nsec_t *base)
 		return false;
 	pthread_mutex_lock(&a->lock);
 	on = a->on;
-	*base = (nsec_t)a->adapt.base.time;
+	*base = adapt_base(&a->adapt);
 	pthread_mutex_unlock(&a->lock);
 	return on;
 }

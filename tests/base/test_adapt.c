@@ -6,6 +6,7 @@
  * are idle, with more requests queue there.
  */
 #include <check.h>
+#include <stdio.h>
 
 #include "base/upstream_sim.h"
 #include "harness.h"
@@ -13,8 +14,21 @@
 #define MSEC	NSEC_PER_MSEC
 #define SEC	NSEC_PER_SEC
 
+/*
+ * Under sanitizers, that take ten times as long, what has few events; of so
+ * few stories more may be wrong.  Of a hundred, by how times differ.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SEEDS = 1, MOST_A_SECOND = 500 };
+static const int may_be_wrong[] = { 0, 25, 50 };
+#else
+enum { SEEDS = 3, MOST_A_SECOND = 5000 };
+static const int may_be_wrong[] = { 0, 10, 35 };
+#endif
+
 static void
-open_story(enum sim_times times, uint64_t limit, nsec_t deadline)
+open_story(enum sim_times times, uint64_t limit, nsec_t deadline,
+    uint64_t seed)
 {
 	struct sim_opts opts = {
 		.gate = {
@@ -24,7 +38,7 @@ open_story(enum sim_times times, uint64_t limit, nsec_t deadline)
 		},
 		.times = times,
 		.deadline = deadline,
-		.seed = 2026,
+		.seed = seed,
 	};
 
 	if (limit == 0)
@@ -35,95 +49,118 @@ open_story(enum sim_times times, uint64_t limit, nsec_t deadline)
 static void
 set_upstream(double servers, double service_ms, double load)
 {
-	sim_upstream((unsigned)servers, (nsec_t)(service_ms * MSEC));
+	sim_upstream((unsigned)(servers + 0.5), (nsec_t)(service_ms * MSEC));
 	sim_clients(load * sim_capacity());
-}
-
-/* Of ten seconds, without the dips; single looks are off by chance. */
-static double
-mean_limit(void)
-{
-	double sum = 0;
-
-	for (int i = 0; i < 100; i++) {
-		sim_run(0.1);
-		sum += floor(sim.adapt.limit);
-	}
-	return sum / 100;
-}
-
-/* Within a fifth, and of few within one. */
-static void
-expect_right_limit(const char *when)
-{
-	double right = sim.servers, found = mean_limit();
-
-	ck_assert_msg(fabs(found - right) <= MAX(right / 5, 1),
-	    "%s: limit %.1f, not %.0f", when, found, right);
 }
 
 /* --- where it comes to -------------------------------------------------- */
 
 /*
- * With few responses a second chance needs longer than that to be told from
- * what is so, and the more they differ, the longer.
+ * All combinations of these, except those with too few responses a second for
+ * it to be right within half a minute; see adapt.h.
  */
-static const struct upstream {
-	double		servers, service_ms;
-	enum sim_times	most;		/* that they may differ */
-} upstreams[] = {
-	{ 4, 2, SIM_HEAVY },		{ 4, 20, SIM_EXPONENTIAL },
-	{ 10, 2, SIM_HEAVY },		{ 10, 20, SIM_EXPONENTIAL },
-	{ 40, 5, SIM_HEAVY },		{ 40, 20, SIM_HEAVY },
-	{ 40, 200, SIM_EXPONENTIAL },	{ 100, 20, SIM_HEAVY },
-	{ 100, 200, SIM_EXPONENTIAL },	{ 400, 50, SIM_HEAVY },
-	{ 400, 200, SIM_EXPONENTIAL },
-};
-
+static const double servers[] = { 4, 10, 40, 100, 400 };
+static const double services_ms[] = { 2, 20, 200 };
 static const double loads[] = { 1.2, 3 };
 
-START_TEST(it_comes_to_the_right_limit_within_30_s)
-{
-	const struct upstream *u = &upstreams[_i / (int)ARRAY_LEN(loads)];
-	double load = loads[_i % (int)ARRAY_LEN(loads)];
-
-	for (unsigned times = 0; times <= u->most; times++) {
-		open_story((enum sim_times)times, 0, 0);
-		set_upstream(u->servers, u->service_ms, load);
-		sim_run(30);
-		expect_right_limit("after 30 s");
-		sim_close();
-	}
-}
-END_TEST
+enum {
+	UPSTREAMS = ARRAY_LEN(servers) * ARRAY_LEN(services_ms),
+	LEAST_A_SECOND = 100,
+};
 
 static const struct change {
 	double	servers, service;	/* times as many, times as long */
 } changes[] = {
-	{ 0.5, 1 },	{ 2, 1 },	{ 0.25, 1 },	{ 4, 1 },
-	{ 1, 3 },	{ 1, 1 / 3.0 },	{ 0.5, 2 },
+	{ 1, 1 },	{ 0.5, 1 },	{ 2, 1 },	{ 0.25, 1 },
+	{ 4, 1 },	{ 1, 3 },	{ 1, 1 / 3.0 },
 };
 
-static const struct upstream changing[] = {
-	{ 16, 5, SIM_EXPONENTIAL },	{ 40, 10, SIM_HEAVY },
-	{ 100, 20, SIM_EXPONENTIAL },	{ 200, 50, SIM_EXPONENTIAL },
+/* What became of stories. */
+struct tally {
+	int	told, wrong;
+	double	least, most;	/* times what is right */
 };
 
+/* The limit in effect, in the mean of ten seconds, and what it should be. */
+static void
+judge(struct tally *t)
+{
+	double sum = 0, right = sim.servers;
+
+	for (int i = 0; i < 200; i++) {
+		sim_run(0.05);
+		sum += (double)adapt_limit(&sim.adapt) / 200;
+	}
+	t->told++;
+	t->wrong += fabs(sum - right) > MAX(right / 5, 1);
+	/* Of fewer, one more is much. */
+	if (sim.servers < 4)
+		return;
+	t->least = MIN(t->least, sum / right);
+	t->most = MAX(t->most, sum / right);
+}
+
+/* The limit is judged 30 s after the last change of the upstream. */
+static void
+tell(struct tally *t, int upstream, const struct change *c,
+    enum sim_times times, unsigned seed)
+{
+	double count = servers[upstream % (int)ARRAY_LEN(servers)];
+	double ms = services_ms[upstream / (int)ARRAY_LEN(servers)];
+	double before = count / ms * 1000;
+	double after = before * c->servers / c->service;
+	double load = loads[(unsigned)upstream % 2 ^ seed % 2];
+
+	if (MIN(before, after) < LEAST_A_SECOND ||
+	    MAX(before, after) > MOST_A_SECOND)
+		return;
+	open_story(times, 0, 0, seed);
+	set_upstream(count, ms, load);
+	sim_run(30);
+	if (c != &changes[0]) {
+		set_upstream(count * c->servers, ms * c->service, load);
+		sim_run(30);
+	}
+	judge(t);
+	sim_close();
+}
+
+static const struct tally nothing = { .least = 1, .most = 1 };
+
+static void
+say(const struct tally *t, const char *what, int i)
+{
+	printf("%s %d: %d of %d wrong, %.2f to %.2f of what is right\n", what,
+	    i, t->wrong, t->told, t->least, t->most);
+}
+
+START_TEST(it_comes_to_the_right_limit_within_30_s)
+{
+	struct tally t = nothing;
+
+	for (int i = 0; i < UPSTREAMS; i++)
+		for (unsigned seed = 1; seed <= SEEDS; seed++)
+			tell(&t, i, &changes[0], (enum sim_times)_i, seed);
+	say(&t, "times", _i);
+	ck_assert_int_ge(t.told, SEEDS * 3);
+	ck_assert_int_le(t.wrong * 100, t.told * may_be_wrong[_i]);
+}
+END_TEST
+
+/* A different seed for each, as one story of each is told. */
 START_TEST(it_follows_a_change_within_30_s)
 {
-	const struct change *c = &changes[_i % (int)ARRAY_LEN(changes)];
-	const struct upstream *u = &changing[_i / (int)ARRAY_LEN(changes)];
+	struct tally t = nothing;
 
-	for (unsigned times = 0; times <= u->most; times++) {
-		open_story((enum sim_times)times, 0, 0);
-		set_upstream(u->servers, u->service_ms, 1.5);
-		sim_run(33);
-		set_upstream(u->servers * c->servers,
-		    u->service_ms * c->service, 1.5);
-		sim_run(30);
-		expect_right_limit("30 s after the change");
-		sim_close();
-	}
+	for (int c = 1; c < (int)ARRAY_LEN(changes); c++)
+		for (int i = 0; i < UPSTREAMS; i++)
+			tell(&t, i, &changes[c], (enum sim_times)_i,
+			    (unsigned)(c * UPSTREAMS + i));
+	say(&t, "changes, times", _i);
+	ck_assert_int_gt(t.told, 6);
+	ck_assert_int_le(t.wrong * 100, t.told * may_be_wrong[_i]);
+	if (_i != SIM_HEAVY)
+		ck_assert(t.least > 0.6 && t.most < 1.6);
 }
 END_TEST
 
@@ -131,7 +168,7 @@ END_TEST
 
 START_TEST(it_never_goes_below_two_fifths_of_what_is_worked_on)
 {
-	open_story((enum sim_times)_i, 0, 0);
+	open_story((enum sim_times)_i, 0, 0, 2026);
 	set_upstream(100, 20, 1.5);
 	sim_run(30);
 	sim.least_limit = UINT64_MAX;
@@ -149,7 +186,7 @@ END_TEST
 
 START_TEST(it_stays_while_less_than_half_is_used)
 {
-	open_story((enum sim_times)_i, 0, 0);
+	open_story((enum sim_times)_i, 0, 0, 2026);
 	set_upstream(100, 20, 1.5);
 	sim_run(30);
 	double was = sim.adapt.limit;
@@ -166,7 +203,7 @@ START_TEST(its_bounds_hold)
 {
 	struct adapt_bounds bounds = { 30, 60 };
 
-	open_story(SIM_EXPONENTIAL, 0, 0);
+	open_story(SIM_EXPONENTIAL, 0, 0, 2026);
 	adapt_set(&sim.adapt, &bounds);
 	sim.least_limit = UINT64_MAX;
 	for (int i = 0; i < 60; i++) {
@@ -202,8 +239,8 @@ START_TEST(nothing_it_sees_makes_no_number_of_it)
 		(void)adapt_is_due(&a, &seen, now);
 		uint64_t limit = adapt_step(&a, &seen, now);
 		ck_assert(limit >= 1 && limit <= 1000);
-		ck_assert(isfinite(a.base.time) && isfinite(a.limit));
-		ck_assert(a.base.time >= 0 && a.usual > 0);
+		ck_assert(isfinite(a.base) && isfinite(a.limit));
+		ck_assert(a.base >= 0 && isfinite(a.noise));
 	}
 }
 END_TEST
@@ -217,7 +254,7 @@ goodput(uint64_t limit, enum sim_times times)
 	nsec_t deadline = 200 * MSEC;
 	uint64_t good;
 
-	open_story(times, limit, deadline);
+	open_story(times, limit, deadline, 2026);
 	sim_upstream(40, 50 * MSEC);
 	sim_clients(1.5 * sim_capacity());
 	sim_run(60);
@@ -248,9 +285,8 @@ main(void)
 
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, it_comes_to_the_right_limit_within_30_s, 0,
-	    (int)(ARRAY_LEN(upstreams) * ARRAY_LEN(loads)));
-	tcase_add_loop_test(t, it_follows_a_change_within_30_s, 0,
-	    (int)(ARRAY_LEN(changing) * ARRAY_LEN(changes)));
+	    SIM_TIMES);
+	tcase_add_loop_test(t, it_follows_a_change_within_30_s, 0, SIM_TIMES);
 	tcase_add_loop_test(t,
 	    it_never_goes_below_two_fifths_of_what_is_worked_on, 0, SIM_TIMES);
 	tcase_add_loop_test(t, it_stays_while_less_than_half_is_used, 0,

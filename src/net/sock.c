@@ -154,6 +154,17 @@ sock_recv(int fd, void *to, size_t size)
 	return n == -1 ? -errno : n;
 }
 
+APART ssize_t
+sock_peek(int fd, void *to, size_t size)
+{
+	ssize_t n;
+
+	do
+		n = recv(fd, to, size, MSG_PEEK);
+	while (n == -1 && errno == EINTR);
+	return n == -1 ? -errno : n;
+}
+
 ssize_t
 sock_send(int fd, const struct iovec *iov, int n)
 {

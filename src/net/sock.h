@@ -39,6 +39,9 @@ void sock_local(int fd, struct addr *out);
 ssize_t sock_recv(int fd, void *to, size_t size) MUST_USE;
 ssize_t sock_send(int fd, const struct iovec *iov, int n) MUST_USE;
 
+/* As sock_recv(), but what it returns stays there. */
+ssize_t sock_peek(int fd, void *to, size_t size) MUST_USE;
+
 /* Close in such a way that the other end sees a reset. */
 void sock_reset(int fd);
 

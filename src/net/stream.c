@@ -209,16 +209,10 @@ stream_read_failed(struct stream *s, int err)
 	return -err;
 }
 
-static inline ssize_t
-receive(struct stream *s, void *to, size_t size)
+/* Nothing came: n is 0, or -errno. */
+static ssize_t
+came_to_nothing(struct stream *s, ssize_t n)
 {
-	ssize_t n = sock_recv(watch_fd(&s->watch), to, size);
-
-	if (LIKELY(n > 0)) {
-		s->filled = (size_t)n == size;
-		stat_add(&stream_pool_of(s)->totals->received, (uint64_t)n);
-		return n;
-	}
 	if (n < 0)
 		return n == -EAGAIN ? n : stream_read_failed(s, (int)-n);
 	/* A reset that a write was told of looks like an end here. */
@@ -229,13 +223,37 @@ receive(struct stream *s, void *to, size_t size)
 	return 0;
 }
 
+static inline ssize_t
+receive(struct stream *s, void *to, size_t size)
+{
+	ssize_t n = sock_recv(watch_fd(&s->watch), to, size);
+
+	if (UNLIKELY(n <= 0))
+		return came_to_nothing(s, n);
+	s->filled = (size_t)n == size;
+	stat_add(&stream_pool_of(s)->totals->received, (uint64_t)n);
+	return n;
+}
+
+static ssize_t
+peek(struct stream *s, void *to, size_t size)
+{
+	ssize_t n = sock_peek(watch_fd(&s->watch), to, size);
+
+	s->throttle->shown = n > 0 ? (size_t)n : 0;
+	return n > 0 ? n : came_to_nothing(s, n);
+}
+
 /* As much as the throttle lets it. */
 static APART ssize_t
 receive_slowly(struct stream *s, void *to, size_t size)
 {
-	size_t most = throttle_take(s->throttle, size);
+	size_t most;
 	ssize_t n;
 
+	if (s->throttle->peeks)
+		return peek(s, to, size);
+	most = throttle_take(s->throttle, size);
 	if (most == 0) {
 		unwant(s, WATCH_READ);
 		return -EAGAIN;
@@ -253,6 +271,20 @@ stream_recv(struct stream *s, void *to, size_t size)
 		return -(ssize_t)s->read_err;
 	return LIKELY(s->throttle == NULL) ? receive(s, to, size) :
 	    receive_slowly(s, to, size);
+}
+
+/* They are there; if not, the next read tells why. */
+void
+stream_take_shown(struct stream *s, size_t rest)
+{
+	struct throttle *t = s->throttle;
+	ssize_t n = 1;
+
+	ASSERT(t != NULL && rest <= t->shown);
+	for (; t->shown > rest && n > 0; t->shown -= (size_t)MAX(n, 0))
+		n = receive(s, loop_scratch_out(stream_loop(s)),
+		    MIN(t->shown - rest, (size_t)LOOP_SCRATCH));
+	t->shown = 0;
 }
 
 bool

@@ -125,6 +125,12 @@ ssize_t stream_recv(struct stream *s, void *to, size_t size) MUST_USE;
  */
 void stream_set_throttle(struct stream *s, struct throttle *t);
 
+/*
+ * Its throttle peeks, so that what was read is still there: take it, but for
+ * the last `rest` bytes.  Writes to loop_scratch_out().
+ */
+void stream_take_shown(struct stream *s, size_t rest);
+
 /* When reading was last held up by its throttle: now, if it is; 0: never. */
 nsec_t stream_held(const struct stream *s);
 

@@ -4,9 +4,6 @@
  *
  * Bytes are taken when they are read, never ahead: a timer may be late, and
  * what had been reserved for several times would pass at once.
- *
- * What came is counted as passed when the next read, or the end, tells that
- * nothing of it goes back: a counter must not fall.
  */
 #include "net/throttle.h"
 
@@ -17,11 +14,10 @@ throttle_init(struct throttle *t)
 {
 	t->stream = NULL;
 	t->loop = NULL;
-	t->held = 0;
-	t->came = 0;
+	t->since = t->held = t->waited = 0;
+	t->shown = 0;
 	t->count = 0;
-	t->waits = false;
-	t->minds_reset = false;
+	t->waits = t->minds_reset = t->peeks = false;
 	wheel_timer_init(&t->timer, on_due);
 }
 
@@ -48,13 +44,6 @@ count_passed(struct throttle *t, uint64_t n)
 		pace_count(&t->uses[i], n);
 }
 
-static void
-count_last(struct throttle *t)
-{
-	count_passed(t, t->came);
-	t->came = 0;
-}
-
 nsec_t
 throttle_charge(struct throttle *t, uint64_t n, nsec_t max_wait, nsec_t now)
 {
@@ -73,15 +62,6 @@ throttle_charge(struct throttle *t, uint64_t n, nsec_t max_wait, nsec_t now)
 	return longest;
 }
 
-APART void
-throttle_count_only(struct throttle *t, uint64_t n)
-{
-	if (n >= t->came)
-		return;
-	give_back(t, t->count, t->came - n);
-	t->came = n;
-}
-
 /* --- waiting ------------------------------------------------------------ */
 
 /* For the pace of that number. */
@@ -90,9 +70,10 @@ wait_for(struct throttle *t, unsigned at)
 {
 	t->waits = true;
 	t->at = at;
+	t->since = loop_now(t->loop);
 	stat_increment(t->waiting);
 	loop_arm_at(t->loop, &t->timer,
-	    pace_wait_begin(&t->uses[at], loop_now(t->loop)));
+	    pace_wait_begin(&t->uses[at], t->since));
 }
 
 static void
@@ -102,6 +83,7 @@ stop_waiting(struct throttle *t)
 		return;
 	t->waits = false;
 	t->held = loop_now(t->loop);
+	t->waited += t->held - MIN(t->held, t->since);
 	stat_decrement(t->waiting);
 	pace_wait_end(&t->uses[t->at], t->held);
 }
@@ -135,7 +117,6 @@ throttle_end(struct throttle *t)
 {
 	stop_waiting(t);
 	loop_cancel(t->loop, &t->timer);
-	count_last(t);
 	t->stream = NULL;
 }
 
@@ -145,6 +126,8 @@ throttle_is_open(struct throttle *t)
 {
 	nsec_t now = loop_now(t->loop);
 
+	if (t->peeks)
+		return true;
 	if (t->waits)
 		return false;
 	for (unsigned i = 0; i < t->count; i++)
@@ -161,7 +144,7 @@ throttle_take(struct throttle *t, size_t want)
 	nsec_t now = loop_now(t->loop);
 	uint64_t n = want;
 
-	count_last(t);
+	ASSERT(!t->peeks);
 	if (t->waits)
 		return 0;
 	for (unsigned i = 0; i < t->count; i++) {
@@ -183,5 +166,5 @@ throttle_came(struct throttle *t, size_t allowed, ssize_t came)
 	size_t n = came > 0 ? (size_t)came : 0;
 
 	give_back(t, t->count, allowed - n);
-	t->came = n;
+	count_passed(t, n);
 }

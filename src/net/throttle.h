@@ -7,8 +7,10 @@
  * came; while nothing may be read it leaves its reader alone, until the
  * throttle's timer tells it that it is time to ask again.
  *
- * Bytes that were read and turn out not to count (a head in front of a body)
- * go back with throttle_count_only().
+ * What doesn't count, like a head in front of a body, may have to be looked at
+ * to know where it ends.  While a throttle `peeks`, all may be read, but stays
+ * in the kernel until the caller has taken what doesn't count from it, with
+ * stream_take_shown().
  *
  * Owner:    the caller, who embeds the struct and takes it from its stream
  *           before either ends.  The paces are the caller's, and outlive it.
@@ -37,12 +39,15 @@ struct throttle {
 	struct stream		*stream;	/* or NULL */
 	throttle_fn		*due;
 	counter_t		*waiting;	/* a gauge */
+	nsec_t			 since;		/* when it began to wait */
 	nsec_t			 held;		/* when the last wait ended */
-	uint64_t		 came;		/* at the last read */
+	nsec_t			 waited;	/* in all waits together */
+	size_t			 shown;		/* by the last peek */
 	unsigned		 count;
 	unsigned		 at;		/* the pace that it waits for */
 	bool			 waits;
 	bool			 minds_reset;	/* ends at one at once */
+	bool			 peeks;		/* the owner's to set, as that */
 	struct pace_use		 uses[THROTTLE_PACES];
 };
 
@@ -59,9 +64,6 @@ void throttle_add(struct throttle *t, struct pace *p, uint64_t key);
  */
 nsec_t throttle_charge(struct throttle *t, uint64_t n, nsec_t max_wait,
     nsec_t now) MUST_USE;
-
-/* Of what the last read got, only n bytes count, the last or the first. */
-void throttle_count_only(struct throttle *t, uint64_t n);
 
 /* --- for streams --- */
 

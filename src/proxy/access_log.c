@@ -5,6 +5,7 @@
 #include "proxy/access_log.h"
 
 #include "proxy/admit.h"
+#include "proxy/throttling.h"
 #include "proxy/worker.h"
 
 /* Texts that a line needs only while it is made. */

@@ -354,7 +354,7 @@ start_down(struct exchange *x)
 	struct flow_opts opts = flow_opts(x, &down_ops);
 
 	opts.source = x->upstream;
-	opts.throttle = throttling_of(x, LIMIT_OUT);
+	opts.throttle = throttling_of_response(x);
 	opts.sink = x->client->stream(x->session);
 	/* With a body before it, its time begins when that is sent. */
 	opts.source_timeout = x->expects || !has_body(x) ?

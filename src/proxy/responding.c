@@ -167,12 +167,15 @@ judge_upstream(struct exchange *x, const struct head *h)
 	x->upstream_keep_for = server_keeps_for(h);
 }
 
+/* An answer to half a request that was held up isn't that late by itself. */
 static void
 count_response(struct exchange *x)
 {
 	nsec_t asked = x->times.requested != 0 ? x->times.requested :
 	    x->times.connected;
 
+	if (x->times.requested == 0 && throttling_held(x))
+		return;
 	if (x->route->upstream != NULL && x->times.responded >= asked)
 		hist_add(&x->route->upstream->stats[x->worker->id].response,
 		    x->times.responded - asked);
@@ -247,14 +250,17 @@ on_final(struct exchange *x, const struct head *h, struct out *o)
 
 /* --- other heads ------------------------------------------------------- */
 
+/* With n bytes behind it. */
 static enum flow_step
-on_interim(struct exchange *x, const struct head *h)
+on_interim(struct exchange *x, const struct head *h, size_t n)
 {
 	struct response_rewrite r = { .via = x->worker->shared->via };
 	struct out o;
 
 	if (++x->interims > RELAY_INTERIMS)
 		return fail_gone(x, FAIL_RESPONSE_INVALID);
+	if (n == 0)
+		throttling_all_heads(x);
 	if (h->status == 100)
 		relay_expect_body(x);
 	if (x->request.minor == 0)
@@ -417,11 +423,11 @@ on_head(struct exchange *x, struct str bytes, unsigned fields, uint8_t *rest,
 		    &x->response_framing);
 	if (why != FAIL_NONE)
 		return fail_gone(x, why);
-	throttling_count_only(x, n);
+	if (h.status < 200 && h.status != 101)
+		return on_interim(x, &h, n);
+	n = throttling_behind_head(x, n);
 	if (h.status == 101)
 		return on_switch(x, &h, rest, n);
-	if (h.status < 200)
-		return on_interim(x, &h);
 
 	out_init(&o, loop_scratch_out(x->worker->loop), LOOP_SCRATCH);
 	on_final(x, &h, &o);
@@ -448,7 +454,7 @@ read_heads(struct exchange *x, uint8_t *bytes, size_t n)
 		if (r == SCAN_BAD)
 			return fail_gone(x, why);
 		if (r == SCAN_MORE) {
-			throttling_count_only(x, 0);
+			throttling_all_heads(x);
 			return block_keep(blocks, &x->in, bytes, n,
 			    BLOCK_PERMIT) ? FLOW_MORE :
 			    fail_gone(x, FAIL_MEMORY);

@@ -86,6 +86,50 @@ throttling_ahead(struct exchange *x)
 }
 
 APART void
+throttling_keep_heads(struct exchange *x)
+{
+	struct throttle *t = throttling_of(x, LIMIT_OUT);
+
+	if (t != NULL)
+		stream_take_shown(t->stream, 0);
+}
+
+/* What nobody will ask for needn't wait. */
+APART size_t
+throttling_begin_body(struct exchange *x, size_t n)
+{
+	struct throttle *t = throttling_of(x, LIMIT_OUT);
+	const struct framing *f = &x->response_framing;
+
+	if (t == NULL)
+		return n;
+	if (f->kind == FRAMING_NONE ||
+	    (f->kind == FRAMING_LENGTH && f->length == 0)) {
+		stream_take_shown(t->stream, 0);
+	} else {
+		stream_take_shown(t->stream, n);
+		n = 0;
+	}
+	t->peeks = false;
+	return n;
+}
+
+nsec_t
+throttling_time(const struct exchange *x, enum limit_way way)
+{
+	return x->throttles == NULL ? 0 : x->throttles[way].waited;
+}
+
+nsec_t
+throttling_total(const struct exchange *x)
+{
+	nsec_t total = throttling_time(x, LIMIT_IN) +
+	    throttling_time(x, LIMIT_OUT);
+
+	return total != 0 ? total : NSEC_NEVER;
+}
+
+APART void
 throttling_end(struct exchange *x)
 {
 	for (int way = 0; way < LIMIT_WAYS; way++)

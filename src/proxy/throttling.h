@@ -56,12 +56,49 @@ throttling_of(const struct exchange *x, enum limit_way way)
 	return &x->throttles[way];
 }
 
-/* Of what was just read from the upstream, n bytes are no head. */
+/* The same for a response, whose heads come as they may. */
+static inline struct throttle *
+throttling_of_response(struct exchange *x)
+{
+	struct throttle *t = throttling_of(x, LIMIT_OUT);
+
+	if (UNLIKELY(t != NULL))
+		t->peeks = true;
+	return t;
+}
+
+/*
+ * What was just read from the upstream is of heads, all of it; or is but for
+ * the last n bytes, with which the body begins, or another protocol.  How many
+ * of those are there to go on with: if they are throttled, none as yet.
+ */
+void throttling_keep_heads(struct exchange *x);
+size_t throttling_begin_body(struct exchange *x, size_t n);
+
 static inline void
-throttling_count_only(struct exchange *x, size_t n)
+throttling_all_heads(struct exchange *x)
 {
 	if (UNLIKELY(x->throttles != NULL))
-		throttle_count_only(&x->throttles[LIMIT_OUT], n);
+		throttling_keep_heads(x);
+}
+
+static inline size_t
+throttling_behind_head(struct exchange *x, size_t n)
+{
+	return LIKELY(x->throttles == NULL) ? n : throttling_begin_body(x, n);
+}
+
+/* How long nothing was read of it for want of bandwidth, all together. */
+nsec_t throttling_time(const struct exchange *x, enum limit_way way);
+
+/* The same of both ways; NSEC_NEVER: it wasn't throttled. */
+nsec_t throttling_total(const struct exchange *x);
+
+static inline bool
+throttling_held(const struct exchange *x)
+{
+	return UNLIKELY(x->throttles != NULL) &&
+	    throttling_total(x) != NSEC_NEVER;
 }
 
 #endif

@@ -133,6 +133,33 @@ def test_errors_of_the_server_tell_nothing(gateway, upstream, status):
     assert base(daemon) == 0
 
 
+def test_what_is_held_for_bandwidth_tells_nothing(gateway, upstream):
+    def behave(wire):
+        while (m := wire.read_message()) is not None:
+            body = bytes(4096)
+            wire.send(b"HTTP/1.1 200 OK\r\nContent-Length: 4096\r\n\r\n" +
+                      (b"" if m.method == "HEAD" else body))
+
+    daemon = gateway(upstream(behave).port, up="limits = l b", rest="""
+        [limit l]
+        concurrency = adaptive
+        queue = 1000
+        queue_timeout = 60s
+        [limit b]
+        bandwidth_out = 400k
+        bandwidth_burst = 64k
+        """)
+    with Crowd(daemon.port, 20) as crowd:
+        wait_for(lambda: daemon.count("requests", code="200") > 300, LONG)
+    assert crowd.statuses == {200}
+    assert permits(daemon) == 5
+    assert base(daemon) == 0
+    with Client(daemon.port) as c:
+        for _ in range(300):
+            assert c.request("/", "HEAD").status == 200
+    wait_for(lambda: base(daemon) > 0, LONG)
+
+
 def test_tunnels_tell_nothing(gateway, upstream):
     def switch(wire):
         wire.read_head()

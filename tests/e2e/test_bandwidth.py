@@ -6,6 +6,7 @@ rate x the time since before it was asked for, however slow the machine is.
 """
 
 import contextlib
+import json
 import threading
 import time
 
@@ -289,10 +290,92 @@ def test_heads_do_not_count(gateway, upstream):
     daemon.wait_count("limit_bandwidth_bytes", 400, direction="out")
 
 
-def tunnel_to(meter):
-    """A behaviour: TOTAL bytes are metered, and as many sent."""
+def test_nobody_waits_with_a_head(gateway, upstream, tmp_path):
+    """And what is held up is not said to be the upstream's time."""
+    n, large = 4 * KIB, 50
+
     def behave(wire):
-        sender = threading.Thread(target=wire.send, args=(bytes(TOTAL),))
+        while (head := wire.read_head()) is not None:
+            size = n if head.target == "/large" else 2
+            wire.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" %
+                      size + bytes(0 if head.method == "HEAD" else size))
+
+    daemon = gateway(upstream(behave).port, up="limits = l",
+                     rest=LIMIT.format(lines=f"""
+        bandwidth_out = 1k
+        bandwidth_burst = 64k
+        [log]
+        access = {tmp_path}/access.log
+        """))
+    with contextlib.ExitStack() as stack:
+        # All of them together take two minutes more than the burst.
+        crowd = [stack.enter_context(Client(daemon.port))
+                 for _ in range(large)]
+        for c in crowd:
+            c.ask("/large")
+        for c in crowd:
+            assert c.read_head().status == 200
+        held = (large * n - BURST) // n
+        wait_for(lambda: daemon.metric("penstock_flows_throttled",
+                                       side="upstream") >= held - 1)
+        with Client(daemon.port) as c:
+            for _ in range(20):
+                c.ask("/", "HEAD")
+                assert c.read_head().get("Content-Length") == "2"
+            c.ask("/")
+            assert c.read_head().get("Content-Length") == "2"
+            c.abort()
+        for c in crowd:
+            c.abort()
+    daemon.settled()
+    assert daemon.metric(
+        "penstock_upstream_response_seconds_count") == large + 21
+    lines = [json.loads(line) for line in
+             (tmp_path / "access.log").read_text().splitlines()]
+    assert all("throttled" not in line for line in lines
+               if line["method"] == "HEAD")
+    assert sum("throttled" in line for line in lines) >= held - 1
+
+
+def test_a_response_is_the_same_however_it_comes(gateway, upstream):
+    body = bytes(range(256)) * 16
+    parts = [b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Enc",
+             b"oding: chunked\r\n\r\n1000\r\n" + body + b"\r\n0\r\n\r",
+             b"\n"]
+    whole = b"".join(parts)
+    noted = []
+
+    def behave(wire):
+        while (head := wire.read_head()) is not None:
+            pieces = {"/parts": parts, "/whole": [whole],
+                      "/bytes": [whole[i:i + 1] for i in range(len(whole))],
+                      "/none": [b"HTTP/1.1 204 No\r\n\r\nmore"],
+                      }[head.target]
+            noted.append(wire)
+            for piece in pieces:
+                wire.send(piece)
+                if len(pieces) < 9:
+                    time.sleep(0.01)
+
+    daemon = gateway(upstream(behave).port, up="limits = l",
+                     rest=LIMIT.format(lines="""
+        bandwidth_out = 300k
+        bandwidth_burst = 64k
+        """))
+    with Client(daemon.port) as c:
+        for how in ("parts", "whole", "bytes") * 3:
+            assert c.request(f"/{how}").body == body
+        assert len(set(noted)) == 1
+        # What comes behind a response that has no body is no response.
+        assert c.request("/none").status == 204
+        assert c.request("/whole").body == body
+        assert len(set(noted)) == 2
+
+
+def tunnel_to(meter, n=TOTAL):
+    """A behaviour: TOTAL bytes are metered, and n sent."""
+    def behave(wire):
+        sender = threading.Thread(target=wire.send, args=(bytes(n),))
         sender.start()
         meter.read(wire, TOTAL)
         sender.join(DEADLINE)
@@ -350,14 +433,15 @@ def test_a_relayed_connection_is_too(relay, upstream):
         for way in ("in", "out")))
 
 
-def test_an_upgraded_connection_is_too(gateway, upstream):
+@pytest.mark.parametrize("ahead", [0, 50 * KIB])
+def test_an_upgraded_connection_is_too(gateway, upstream, ahead):
     up = Meter(600 * KIB)
 
     def behave(wire):
         wire.read_head()
         wire.send(b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade"
-                  b"\r\nUpgrade: x\r\n\r\n")
-        tunnel_to(up)(wire)
+                  b"\r\nUpgrade: x\r\n\r\n" + bytes(ahead))
+        tunnel_to(up, TOTAL - ahead)(wire)
 
     daemon = gateway(upstream(behave).port, "limits = l", rest=TUNNEL_LIMIT)
     down = Meter(600 * KIB)

@@ -93,6 +93,12 @@ limit_note_hold(const struct limit_pass *p, unsigned worker, nsec_t wait)
 	hist_add(&p->limit->sides[worker].waits, wait);
 }
 
+void
+limit_note_refusal(const struct limit_pass *p, enum failure why)
+{
+	count_refusal(p->limit, why);
+}
+
 nsec_t
 limit_token_due(const struct limit_pass *p, nsec_t now)
 {

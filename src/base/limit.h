@@ -181,6 +181,9 @@ nsec_t limit_rate(struct limit_pass *p, nsec_t now) MUST_USE;
 /* It is held for so long: that counts as a wait for this limit. */
 void limit_note_hold(const struct limit_pass *p, unsigned worker, nsec_t wait);
 
+/* It is refused for something that the caller has found. */
+void limit_note_refusal(const struct limit_pass *p, enum failure why);
+
 /* Give the token back, if one was taken. */
 void limit_rate_undo(struct limit_pass *p);
 

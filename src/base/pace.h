@@ -61,6 +61,7 @@ struct pace {
 /* What one who reads has to do with one pace. */
 struct pace_use {
 	struct pace	*pace;
+	void		*owner;		/* the caller's, untouched */
 	uint64_t	 key;
 	nsec_t		 due;		/* its turn, if it waits or did */
 	uint32_t	 number;	/* while it waits: keybucket.h's */
@@ -94,7 +95,7 @@ void pace_set(struct pace *p, const struct pace_spec *spec);
 /* Bytes that have passed, by any key. */
 uint64_t pace_passed(const struct pace *p);
 
-/* *u is for `key`, which counts with a table only; not waiting. */
+/* *u is for `key`, which counts with a table only; not waiting, nobody's. */
 void pace_use_init(struct pace_use *u, struct pace *p, uint64_t key);
 
 /* Would anything be let through?  Takes nothing. */

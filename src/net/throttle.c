@@ -16,16 +16,21 @@ throttle_init(struct throttle *t)
 	t->loop = NULL;
 	t->since = t->held = t->waited = 0;
 	t->shown = 0;
+	t->early = 0;
 	t->count = 0;
 	t->waits = t->minds_reset = t->peeks = false;
 	wheel_timer_init(&t->timer, on_due);
 }
 
-void
+struct pace_use *
 throttle_add(struct throttle *t, struct pace *p, uint64_t key)
 {
+	struct pace_use *u = &t->uses[t->count];
+
 	ASSERT(t->count < THROTTLE_PACES);
-	pace_use_init(&t->uses[t->count++], p, key);
+	t->count++;
+	pace_use_init(u, p, key);
+	return u;
 }
 
 /* --- what passes -------------------------------------------------------- */
@@ -44,22 +49,39 @@ count_passed(struct throttle *t, uint64_t n)
 		pace_count(&t->uses[i], n);
 }
 
-nsec_t
-throttle_charge(struct throttle *t, uint64_t n, nsec_t max_wait, nsec_t now)
+/* All are asked, so that it is known which of them takes longest. */
+bool
+throttle_charge(struct throttle *t, uint64_t n, nsec_t max_wait, nsec_t now,
+    nsec_t waits[THROTTLE_PACES])
 {
-	nsec_t longest = 0;
+	bool fits = true;
 
 	for (unsigned i = 0; i < t->count; i++) {
-		nsec_t wait = pace_charge(&t->uses[i], n, max_wait, now);
-
-		longest = MAX(longest, wait);
-		if (wait > max_wait) {
-			give_back(t, i, n);
-			return wait;
-		}
+		waits[i] = pace_charge(&t->uses[i], n, max_wait, now);
+		fits = fits && waits[i] <= max_wait;
 	}
-	count_passed(t, n);
-	return longest;
+	if (fits) {
+		t->early += n;
+		return true;
+	}
+	for (unsigned i = 0; i < t->count; i++)
+		if (waits[i] <= max_wait)
+			pace_give_back(&t->uses[i], n);
+	return false;
+}
+
+void
+throttle_early_passes(struct throttle *t)
+{
+	count_passed(t, t->early);
+	t->early = 0;
+}
+
+void
+throttle_early_dropped(struct throttle *t)
+{
+	give_back(t, t->count, t->early);
+	t->early = 0;
 }
 
 /* --- waiting ------------------------------------------------------------ */

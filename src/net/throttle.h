@@ -43,11 +43,12 @@ struct throttle {
 	nsec_t			 held;		/* when the last wait ended */
 	nsec_t			 waited;	/* in all waits together */
 	size_t			 shown;		/* by the last peek */
+	uint64_t		 early;		/* charged, not passed yet */
 	unsigned		 count;
 	unsigned		 at;		/* the pace that it waits for */
 	bool			 waits;
 	bool			 minds_reset;	/* ends at one at once */
-	bool			 peeks;		/* the owner's to set, as that */
+	bool			 peeks;		/* the owner's, as this */
 	struct pace_use		 uses[THROTTLE_PACES];
 };
 
@@ -55,15 +56,19 @@ struct throttle {
 void throttle_init(struct throttle *t);
 
 /* One more pace, of THROTTLE_PACES at most; key: see pace_use_init(). */
-void throttle_add(struct throttle *t, struct pace *p, uint64_t key);
+struct pace_use *throttle_add(struct throttle *t, struct pace *p, uint64_t key);
 
 /*
  * n bytes came before there was a stream to be throttled; the caller holds them
- * until they may pass, for the time that is returned.  If that is more than
- * max_wait (PACE_MAX_DEPTH at most) they don't count.
+ * until they may pass: by pace i for waits[i].  False: that is more than
+ * max_wait (PACE_MAX_DEPTH at most) for some, and nothing was charged.
  */
-nsec_t throttle_charge(struct throttle *t, uint64_t n, nsec_t max_wait,
-    nsec_t now) MUST_USE;
+bool throttle_charge(struct throttle *t, uint64_t n, nsec_t max_wait,
+    nsec_t now, nsec_t waits[THROTTLE_PACES]) MUST_USE;
+
+/* What was charged so goes on; or never will, and is given back. */
+void throttle_early_passes(struct throttle *t);
+void throttle_early_dropped(struct throttle *t);
 
 /* --- for streams --- */
 

@@ -46,11 +46,13 @@ tokens_due(struct exchange *x, nsec_t now)
 	return due;
 }
 
+/* By p; nobody is to come again before `wait` is over. */
 static enum exchange_state
-refuse(struct exchange *x, struct limit_pass *p, enum failure why)
+refuse(struct exchange *x, struct limit_pass *p, enum failure why,
+    nsec_t wait)
 {
 	nsec_t now = worker_now(x->worker);
-	nsec_t due = tokens_due(x, now);
+	nsec_t due = MAX(tokens_due(x, now), wait);
 
 	x->retry_after = retry_after(x, MAX(due, limit_retry_after(p, now)));
 	x->refused_by = p->limit;
@@ -105,16 +107,14 @@ go_in(struct exchange *x)
 static APART enum exchange_state
 take_early(struct exchange *x)
 {
+	struct limit_pass *late;
 	nsec_t wait;
 
 	throttling_set_up(x);
-	wait = throttling_admit(x);
-	if (wait == 0)
-		return go_in(x);
-	if (wait <= throttling_longest(x))
-		return hold(x, wait);
-	x->retry_after = retry_after(x, wait);
-	return exchange_failed(x, FAIL_RATE_LIMITED);
+	late = throttling_admit(x, &wait);
+	if (late != NULL)
+		return refuse(x, late, FAIL_RATE_LIMITED, wait);
+	return wait == 0 ? go_in(x) : hold(x, wait);
 }
 
 static enum exchange_state
@@ -135,7 +135,7 @@ pass_gates(struct exchange *x)
 			    limit_spec(p->limit)->gate.queue_timeout);
 			return XS_ADMIT;
 		case GATE_REFUSED:
-			return refuse(x, p, why);
+			return refuse(x, p, why, 0);
 		}
 	}
 	if (UNLIKELY(x->route->paced) && x->throttles == NULL)
@@ -170,7 +170,7 @@ admit_enter(struct exchange *x)
 		return exchange_failed(x, FAIL_OVERLOAD);
 	set_up_passes(x);
 	if (!take_tokens(x, &wait))
-		return refuse(x, &x->passes[x->charged], FAIL_RATE_LIMITED);
+		return refuse(x, &x->passes[x->charged], FAIL_RATE_LIMITED, 0);
 	return wait == 0 ? pass_gates(x) : hold(x, wait);
 }
 
@@ -185,7 +185,7 @@ admit_on_late(struct exchange *x)
 		return pass_gates(x);
 	}
 	p = &x->passes[x->admitted];
-	next = refuse(x, p, FAIL_QUEUE_TIMEOUT);
+	next = refuse(x, p, FAIL_QUEUE_TIMEOUT, 0);
 	limit_leave(p, x->worker->id, worker_now(x->worker),
 	    FAIL_QUEUE_TIMEOUT);
 	return next;
@@ -219,7 +219,7 @@ on_waited(struct gate_waiter *waiter, enum failure why)
 	fetch(x, p);
 	ASSERT(x->state == XS_ADMIT && p == &x->passes[x->admitted]);
 	if (why != FAIL_NONE) {
-		exchange_run(x, refuse(x, p, why));
+		exchange_run(x, refuse(x, p, why, 0));
 		return;
 	}
 	x->admitted++;

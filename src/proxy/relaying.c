@@ -449,6 +449,7 @@ start_body(struct exchange *x)
 	if (head_first && send_start(x, false) != 0)
 		return exchange_failed(x, FAIL_MEMORY);
 	start_up(x);
+	throttling_early_passes(x);
 	if (!push_input(x))
 		return x->state;
 	/* The rest of the body will never come. */

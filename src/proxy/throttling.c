@@ -23,12 +23,12 @@ throttling_set_up(struct exchange *x)
 		/* Permits aren't kept for a client that has gone. */
 		t->minds_reset = way == LIMIT_IN;
 		for (unsigned i = 0; i < x->pass_count; i++) {
-			const struct limit_pass *p = &x->passes[i];
+			struct limit_pass *p = &x->passes[i];
 			struct pace *pace = limit_pace(p->limit,
 			    (enum limit_way)way);
 
 			if (pace != NULL)
-				throttle_add(t, pace, p->key);
+				throttle_add(t, pace, p->key)->owner = p;
 		}
 	}
 }
@@ -54,26 +54,41 @@ early_bytes(const struct exchange *x)
 	    MIN(n, x->framing.length) : n;
 }
 
-nsec_t
-throttling_longest(const struct exchange *x)
+static nsec_t
+longest_hold(const struct exchange *x)
 {
 	nsec_t time = relay_time(x, FW_REQUEST_SOURCE);
 
 	return time == 0 ? PACE_MAX_DEPTH : MIN(time, PACE_MAX_DEPTH);
 }
 
-nsec_t
-throttling_admit(struct exchange *x)
+struct limit_pass *
+throttling_admit(struct exchange *x, nsec_t *wait)
 {
 	struct throttle *t = throttling_of(x, LIMIT_IN);
-	nsec_t wait;
+	nsec_t most = longest_hold(x), waits[THROTTLE_PACES];
+	struct limit_pass *late = NULL;
+	bool fits;
 
+	*wait = 0;
 	if (t == NULL || !has_more(x))
-		return 0;
-	wait = throttle_charge(t, early_bytes(x), throttling_longest(x),
-	    worker_now(x->worker));
-	throttling_ahead(x);
-	return wait;
+		return NULL;
+	fits = throttle_charge(t, early_bytes(x), most,
+	    worker_now(x->worker), waits);
+	for (unsigned i = 0; i < t->count; i++) {
+		struct limit_pass *p = t->uses[i].owner;
+
+		*wait = MAX(*wait, waits[i]);
+		if (fits && waits[i] > 0)
+			limit_note_hold(p, x->worker->id, waits[i]);
+		if (late == NULL && waits[i] > most)
+			late = p;
+	}
+	if (late == NULL)
+		throttling_ahead(x);
+	else
+		limit_note_refusal(late, FAIL_RATE_LIMITED);
+	return late;
 }
 
 APART void
@@ -132,6 +147,7 @@ throttling_total(const struct exchange *x)
 APART void
 throttling_end(struct exchange *x)
 {
+	throttle_early_dropped(&x->throttles[LIMIT_IN]);
 	for (int way = 0; way < LIMIT_WAYS; way++)
 		if (x->throttles[way].stream != NULL)
 			stream_set_throttle(x->throttles[way].stream, NULL);

@@ -7,7 +7,8 @@
  * before those begin, what a client sends ahead is throttled too.  What came
  * with the head of a request, or while it waited to be admitted, has been read
  * already: that is charged once all else lets the exchange in, which is held
- * until it may go on.  A reset of the client is noticed though it isn't read.
+ * until it may go on, and given back if it never does.  A reset of the client
+ * is noticed though it isn't read.
  *
  * What is counted is what is read, the framing of bodies included.  Heads are
  * not, nor is what is dropped.
@@ -27,11 +28,11 @@ enum { THROTTLING_BYTES = LIMIT_WAYS * sizeof(struct throttle) };
 void throttling_set_up(struct exchange *x);
 
 /*
- * Charge what came with the head, and throttle what comes ahead.  How long to
- * hold the exchange; more than throttling_longest(): it can't be.
+ * Charge what came with the head, and throttle what comes ahead.  NULL: hold
+ * the exchange for *wait; or the first limit that would have it held for too
+ * long, and *wait is the longest.
  */
-nsec_t throttling_admit(struct exchange *x) MUST_USE;
-nsec_t throttling_longest(const struct exchange *x);
+struct limit_pass *throttling_admit(struct exchange *x, nsec_t *wait) MUST_USE;
 
 /* The session reads ahead again: what the flow did was not the last try. */
 void throttling_ahead(struct exchange *x);
@@ -45,6 +46,14 @@ throttling_stop(struct exchange *x)
 {
 	if (UNLIKELY(x->throttles != NULL))
 		throttling_end(x);
+}
+
+/* What was charged as early goes on now. */
+static inline void
+throttling_early_passes(struct exchange *x)
+{
+	if (UNLIKELY(x->throttles != NULL))
+		throttle_early_passes(&x->throttles[LIMIT_IN]);
 }
 
 /* For the source of that way, or NULL. */

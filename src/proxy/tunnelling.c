@@ -88,6 +88,7 @@ tunnelling_enter(struct exchange *x)
 	if (x->conn != NULL)
 		conn_detach(x->conn);
 	start(x);
+	throttling_early_passes(x);
 	push_early(x, input);
 	block_give(&x->worker->blocks, &input);
 	return XS_TUNNEL;

@@ -200,6 +200,56 @@ def test_what_would_take_too_long_is_refused(gateway, upstream):
         assert int(answer.get("Retry-After")) > 10
 
 
+def test_a_refusal_says_which_limit_it_was(gateway, upstream):
+    server = upstream(receiving(Meter(1, 10 * MIB)))
+    daemon = gateway(server.port, "timeout_request_body = 5s",
+                     "limits = wide first slow tokens",
+                     LIMIT.format(lines="") + """
+        [limit wide]
+        bandwidth_in = 900k
+        bandwidth_out = 900k
+        bandwidth_burst = 64k
+        [limit first]
+        bandwidth_in = 2k
+        bandwidth_burst = 64k
+        [limit slow]
+        bandwidth_in = 1k
+        bandwidth_burst = 64k
+        [limit tokens]
+        rate = 3/h
+        burst = 3
+        """)
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(Client(daemon.port)) for _ in range(3)]
+        for c in clients:
+            c.ask("/", "POST", body=bytes(30 * KIB))
+            answer = c.read_message()
+            if c is not clients[2]:
+                assert answer.status == 200
+        answer.is_failure(429, "rate_limited")
+        # 26 KiB are owed, which the other of the two has in half the time.
+        assert int(answer.get("Retry-After")) > 20
+    daemon.wait_count("limit_refused", 1, limit="first",
+                      reason="rate_limited")
+    assert daemon.count("limit_refused") == 1
+    assert daemon.count("failures", reason="rate_limited") == 1
+    assert daemon.count("limit_bandwidth_bytes", limit="wide",
+                        direction="in") == 60 * KIB
+
+
+def test_a_hold_is_a_wait_for_the_limit(gateway, upstream):
+    server = upstream(receiving(Meter(1, 10 * MIB)))
+    daemon = gateway(server.port, up="limits = l", rest=LIMIT.format(lines="""
+        bandwidth_in = 40k
+        bandwidth_burst = 64k
+        """))
+    with Client(daemon.port) as c:
+        for _ in range(3):
+            assert c.request("/", "POST",
+                             body=bytes(30 * KIB)).status == 200
+    assert daemon.metric("penstock_limit_wait_seconds_count", limit="l") == 1
+
+
 def test_who_is_refused_uses_up_nothing(gateway, upstream):
     n = 20 * KIB
     server = upstream(receiving(Meter(1, 10 * MIB)))
@@ -220,6 +270,23 @@ def test_who_is_refused_uses_up_nothing(gateway, upstream):
         c.send(bytes(n))
         assert c.read_message().status == 200
     assert daemon.count("limit_bandwidth_bytes", direction="in") == n
+
+
+def test_who_never_goes_on_gives_it_back(gateway, upstream):
+    server = upstream(receiving(Meter(1, 10 * MIB)))
+    daemon = gateway(server.port, "timeout_total = 3s", "limits = l",
+                     LIMIT.format(lines="""
+        bandwidth_in = 1k
+        bandwidth_burst = 64k
+        """))
+    with Client(daemon.port) as c, Client(daemon.port) as held:
+        assert c.request("/", "POST", body=bytes(60 * KIB)).status == 200
+        m = held.request("/", "POST", body=bytes(30 * KIB))
+        m.is_failure(504, "total_timeout")
+        # Else it would be held for half a minute, too.
+        assert c.request("/", "POST", body=bytes(4 * KIB)).status == 200
+    assert daemon.count("limit_bandwidth_bytes",
+                        direction="in") == 64 * KIB
 
 
 def test_two_clients_share_it(gateway, upstream):

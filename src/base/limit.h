@@ -140,8 +140,8 @@ uint32_t limit_rank(const struct limit *limit);
 const struct limit_spec *limit_spec(const struct limit *limit);
 
 /*
- * The pace of what passes it that way; NULL if any may, or in dry run.  Lives
- * as long as the limit.
+ * The pace of what passes it that way; NULL if any may.  Lives as long as the
+ * limit.
  */
 struct pace *limit_pace(struct limit *limit, enum limit_way way);
 

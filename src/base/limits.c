@@ -166,6 +166,7 @@ publish_paces(struct limit *l, struct limit_numbers *n)
 		if (spec->bandwidth[way] != 0)
 			pace_spec_init(&n->pace[way], spec->bandwidth[way],
 			    spec->bandwidth_burst[way]);
+		n->pace[way].dry = spec->dry_run && spec->bandwidth[way] != 0;
 		pace_set(&l->pace[way], &n->pace[way]);
 	}
 }
@@ -404,9 +405,7 @@ limit_memory(const struct limit_spec *spec, unsigned workers)
 struct pace *
 limit_pace(struct limit *limit, enum limit_way way)
 {
-	const struct limit_spec *spec = limit_spec(limit);
-
-	return spec->bandwidth[way] == 0 || spec->dry_run ? NULL :
+	return limit_spec(limit)->bandwidth[way] == 0 ? NULL :
 	    &limit->pace[way];
 }
 
@@ -459,8 +458,10 @@ look_at(struct limit *l, nsec_t now, limit_look_fn *fn, void *arg)
 
 	read_counts(s.refused, l->refused);
 	read_counts(s.would_refuse, l->would_refuse);
-	for (int way = 0; way < LIMIT_WAYS; way++)
+	for (int way = 0; way < LIMIT_WAYS; way++) {
 		s.passed[way] = pace_passed(&l->pace[way]);
+		s.would_wait += pace_would_wait(&l->pace[way]);
+	}
 	for (unsigned i = 0; i < l->workers; i++)
 		hist_merge(&s.waits, &l->sides[i].waits);
 	if (l->gate != NULL) {

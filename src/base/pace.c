@@ -36,6 +36,7 @@ pace_spec_init(struct pace_spec *s, uint64_t rate, uint64_t burst)
 	uint64_t quantum = rate / (NSEC_PER_SEC / QUANTUM_TIME);
 
 	s->rate = rate;
+	s->dry = false;
 	/* Rounded down: never more than asked. */
 	s->depth = (nsec_t)((unsigned __int128)most * NSEC_PER_SEC / rate);
 	quantum = MAX(quantum, (uint64_t)QUANTUM_LEAST);
@@ -89,10 +90,23 @@ pace_passed(const struct pace *p)
 	return atomic_load_explicit(&p->passed, memory_order_relaxed);
 }
 
+uint64_t
+pace_would_wait(const struct pace *p)
+{
+	return atomic_load_explicit(&p->would_wait, memory_order_relaxed);
+}
+
 void
 pace_use_init(struct pace_use *u, struct pace *p, uint64_t key)
 {
 	*u = (struct pace_use){ .pace = p, .key = key };
+}
+
+/* Nobody is held. */
+static bool
+is_free(const struct pace_spec *s)
+{
+	return s->rate == 0 || s->dry;
 }
 
 /* --- bytes and time ----------------------------------------------------- */
@@ -202,7 +216,7 @@ pace_is_open(const struct pace_use *u, nsec_t now)
 {
 	const struct pace_spec *s = spec_of(u);
 
-	return s->rate == 0 || portion(u, s, room(u, s, now), s->quantum) > 0;
+	return is_free(s) || portion(u, s, room(u, s, now), s->quantum) > 0;
 }
 
 /* If it is still there. */
@@ -238,6 +252,8 @@ pace_take(struct pace_use *u, uint64_t want, nsec_t now)
 	if (s->rate == 0)
 		return want;
 	want = MIN(want, (uint64_t)PACE_MOST);
+	if (s->dry)
+		return want;
 	do {
 		n = portion(u, s, room(u, s, now), want);
 		if (n == 0)
@@ -267,7 +283,7 @@ pace_give_back(struct pace_use *u, uint64_t n)
 	struct keybucket_spec ks = { .gap = 0 };
 	nsec_t cost;
 
-	if (s->rate == 0 || n == 0)
+	if (is_free(s) || n == 0)
 		return;
 	cost = n * NSEC_PER_SEC / s->rate;
 	if (u->pace->table == NULL) {
@@ -277,12 +293,6 @@ pace_give_back(struct pace_use *u, uint64_t n)
 	ks.gap = cost / KEYBUCKET_FINE;
 	if (ks.gap > 0)
 		keybucket_give_back(u->pace->table, u->key, &ks);
-}
-
-void
-pace_count(struct pace_use *u, uint64_t n)
-{
-	atomic_fetch_add_explicit(&u->pace->passed, n, memory_order_relaxed);
 }
 
 static nsec_t
@@ -303,20 +313,38 @@ charge_shared(struct pace *p, const struct pace_spec *s, nsec_t cost,
 	return wait;
 }
 
-nsec_t
-pace_charge(struct pace_use *u, uint64_t n, nsec_t max_wait, nsec_t now)
+static nsec_t
+charge(struct pace_use *u, const struct pace_spec *s, uint64_t n,
+    nsec_t max_wait, nsec_t now)
 {
-	const struct pace_spec *s = spec_of(u);
-
-	ASSERT(n <= PACE_MOST && max_wait <= PACE_MAX_DEPTH);
-	if (s->rate == 0 || n == 0)
-		return 0;
 	if (u->pace->table == NULL)
 		return charge_shared(u->pace, s, time_of(s, n), max_wait,
 		    now);
 	return keybucket_take(u->pace->table, u->key,
 	    &(struct keybucket_spec){ units_of(s, n), depth_units(s),
 	    max_wait / KEYBUCKET_FINE }, now);
+}
+
+nsec_t
+pace_charge(struct pace_use *u, uint64_t n, nsec_t max_wait, nsec_t now)
+{
+	const struct pace_spec *s = spec_of(u);
+
+	ASSERT(n <= PACE_MOST && max_wait <= PACE_MAX_DEPTH);
+	return is_free(s) || n == 0 ? 0 : charge(u, s, n, max_wait, now);
+}
+
+void
+pace_count(struct pace_use *u, uint64_t n, nsec_t now)
+{
+	const struct pace_spec *s = spec_of(u);
+	struct pace *p = u->pace;
+
+	atomic_fetch_add_explicit(&p->passed, n, memory_order_relaxed);
+	if (LIKELY(!s->dry) || charge(u, s, n, 0, now) == 0 || u->would)
+		return;
+	u->would = true;
+	atomic_fetch_add_explicit(&p->would_wait, 1, memory_order_relaxed);
 }
 
 /* --- waiting ------------------------------------------------------------ */
@@ -331,7 +359,7 @@ due_at(const struct pace_use *u, nsec_t now)
 	const struct pace_spec *s = spec_of(u);
 	nsec_t full, depth, due = now + 1;
 
-	if (s->rate != 0) {
+	if (!is_free(s)) {
 		full = owed(u, s, now) + time_of(s, needed(u, s, s->quantum));
 		depth = depth_of(u, s);
 		due = now + (full > depth ? full - depth : 1);

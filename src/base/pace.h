@@ -16,6 +16,9 @@
  * leave.  What is there more than that is shared.  All of them look again each
  * second, since some may have gone.
  *
+ * In dry run everything passes at once, and is charged when it has; whoever has
+ * taken more than there was isn't, but is counted.
+ *
  * As in a token bucket (bucket.h) the whole state is when it will be full
  * again.  What n bytes cost is worked out at once, and rounded up: a fast pace
  * would be wrong by a fifth if it were n times a rounded gap.
@@ -48,12 +51,14 @@ struct pace_spec {
 	uint64_t	rate;		/* bytes a second; 0: any */
 	nsec_t		depth;		/* the time in which the burst comes */
 	uint64_t	quantum;	/* bytes */
+	bool		dry;		/* any, but what passes is charged */
 };
 
 struct pace {
 	_Alignas(CACHE_LINE) _Atomic nsec_t full_at;	/* without keys */
 	_Atomic uint64_t	 passed;
 	_Atomic uint32_t	 waiting;	/* without keys */
+	_Atomic uint64_t	 would_wait;	/* uses, in dry run */
 	_Alignas(CACHE_LINE) _Atomic(const struct pace_spec *) spec;
 	struct keybuckets	*table;		/* with keys */
 };
@@ -67,6 +72,7 @@ struct pace_use {
 	uint32_t	 number;	/* while it waits: keybucket.h's */
 	bool		 waits;
 	bool		 turn;		/* has come */
+	bool		 would;		/* wait; in dry run */
 };
 
 /*
@@ -95,6 +101,9 @@ void pace_set(struct pace *p, const struct pace_spec *spec);
 /* Bytes that have passed, by any key. */
 uint64_t pace_passed(const struct pace *p);
 
+/* Uses that would have had to wait, had it not been in dry run. */
+uint64_t pace_would_wait(const struct pace *p);
+
 /* *u is for `key`, which counts with a table only; not waiting, nobody's. */
 void pace_use_init(struct pace_use *u, struct pace *p, uint64_t key);
 
@@ -108,7 +117,7 @@ uint64_t pace_take(struct pace_use *u, uint64_t want, nsec_t now) MUST_USE;
 void pace_give_back(struct pace_use *u, uint64_t n);
 
 /* Count n bytes that were taken, and have passed. */
-void pace_count(struct pace_use *u, uint64_t n);
+void pace_count(struct pace_use *u, uint64_t n, nsec_t now);
 
 /*
  * Take n bytes that have come already, for a caller who holds them until they

@@ -114,9 +114,10 @@ print_passed(struct metrics *m, const struct limit_state *s)
 	};
 
 	for (int way = 0; way < LIMIT_WAYS; way++)
-		metric_line(m, "limit_bandwidth_bytes_total",
-		    LABELS({ "limit", s->name },
-		    { "direction", ways[way] }), s->passed[way]);
+		if (limit_spec(s->limit)->bandwidth[way] != 0)
+			metric_line(m, "limit_bandwidth_bytes_total",
+			    LABELS({ "limit", s->name },
+			    { "direction", ways[way] }), s->passed[way]);
 }
 
 /* --- all of them --------------------------------------------------------- */

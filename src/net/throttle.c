@@ -43,10 +43,10 @@ give_back(struct throttle *t, unsigned count, uint64_t n)
 }
 
 static void
-count_passed(struct throttle *t, uint64_t n)
+count_passed(struct throttle *t, uint64_t n, nsec_t now)
 {
 	for (unsigned i = 0; i < t->count && n > 0; i++)
-		pace_count(&t->uses[i], n);
+		pace_count(&t->uses[i], n, now);
 }
 
 /* All are asked, so that it is known which of them takes longest. */
@@ -71,9 +71,9 @@ throttle_charge(struct throttle *t, uint64_t n, nsec_t max_wait, nsec_t now,
 }
 
 void
-throttle_early_passes(struct throttle *t)
+throttle_early_passes(struct throttle *t, nsec_t now)
 {
-	count_passed(t, t->early);
+	count_passed(t, t->early, now);
 	t->early = 0;
 }
 
@@ -188,5 +188,5 @@ throttle_came(struct throttle *t, size_t allowed, ssize_t came)
 	size_t n = came > 0 ? (size_t)came : 0;
 
 	give_back(t, t->count, allowed - n);
-	count_passed(t, n);
+	count_passed(t, n, loop_now(t->loop));
 }

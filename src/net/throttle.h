@@ -67,7 +67,7 @@ bool throttle_charge(struct throttle *t, uint64_t n, nsec_t max_wait,
     nsec_t now, nsec_t waits[THROTTLE_PACES]) MUST_USE;
 
 /* What was charged so goes on; or never will, and is given back. */
-void throttle_early_passes(struct throttle *t);
+void throttle_early_passes(struct throttle *t, nsec_t now);
 void throttle_early_dropped(struct throttle *t);
 
 /* --- for streams --- */

@@ -20,6 +20,7 @@
 
 #include "net/throttle.h"
 #include "proxy/exchange.h"
+#include "proxy/worker.h"
 
 /* Bytes of the arena that an exchange's throttles take. */
 enum { THROTTLING_BYTES = LIMIT_WAYS * sizeof(struct throttle) };
@@ -53,7 +54,8 @@ static inline void
 throttling_early_passes(struct exchange *x)
 {
 	if (UNLIKELY(x->throttles != NULL))
-		throttle_early_passes(&x->throttles[LIMIT_IN]);
+		throttle_early_passes(&x->throttles[LIMIT_IN],
+		    worker_now(x->worker));
 }
 
 /* For the source of that way, or NULL. */

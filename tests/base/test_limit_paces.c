@@ -54,6 +54,12 @@ clean_up(void)
 	limits_free(&registry);
 }
 
+static void
+on_look(void *arg, const struct limit_state *s)
+{
+	*(struct limit_state *)arg = *s;
+}
+
 static uint64_t
 take(uint64_t key, uint64_t want, nsec_t now)
 {
@@ -62,8 +68,17 @@ take(uint64_t key, uint64_t want, nsec_t now)
 
 	pace_use_init(&u, limit_pace(l, LIMIT_OUT), key);
 	n = pace_take(&u, want, now);
-	pace_count(&u, n);
+	pace_count(&u, n, now);
 	return n;
+}
+
+static uint64_t
+would_wait(void)
+{
+	struct limit_state s;
+
+	limits_look(registry, SEC, on_look, &s);
+	return s.would_wait;
 }
 
 START_TEST(a_way_without_bandwidth_has_no_pace)
@@ -118,12 +133,6 @@ START_TEST(a_reload_may_end_it_and_those_inside_are_let_through)
 }
 END_TEST
 
-static void
-on_look(void *arg, const struct limit_state *s)
-{
-	*(struct limit_state *)arg = *s;
-}
-
 START_TEST(what_passed_is_told)
 {
 	struct limit_state s = { .passed = { 7, 7 } };
@@ -134,6 +143,31 @@ START_TEST(what_passed_is_told)
 	limits_look(registry, SEC, on_look, &s);
 	ck_assert_uint_eq(s.passed[LIMIT_IN], 0);
 	ck_assert_uint_eq(s.passed[LIMIT_OUT], 3000);
+}
+END_TEST
+
+START_TEST(in_dry_run_all_passes_and_who_would_wait_is_counted)
+{
+	struct pace_use u;
+
+	spec.dry_run = true;
+	get_limit(_i);
+	pace_use_init(&u, limit_pace(l, LIMIT_OUT), KEY);
+	ck_assert_uint_eq(take(KEY, BURST / 2, SEC), BURST / 2);
+	ck_assert_uint_eq(would_wait(), 0);
+	for (int i = 0; i < 3; i++) {
+		ck_assert(pace_is_open(&u, SEC));
+		ck_assert_uint_eq(pace_take(&u, BURST, SEC), BURST);
+		pace_give_back(&u, BURST / 3);
+		pace_count(&u, BURST - BURST / 3, SEC);
+	}
+	ck_assert_uint_eq(would_wait(), 1);
+	ck_assert_uint_eq(pace_charge(&u, BURST, 0, SEC), 0);
+	ck_assert_uint_eq(take(KEY, BURST, SEC), BURST);
+	ck_assert_uint_eq(would_wait(), 2);
+	/* And it comes back. */
+	ck_assert_uint_eq(take(KEY, BURST / 2, 9 * SEC), BURST / 2);
+	ck_assert_uint_eq(would_wait(), 2);
 }
 END_TEST
 
@@ -165,6 +199,8 @@ suite(void)
 	tcase_add_loop_test(t,
 	    a_reload_may_end_it_and_those_inside_are_let_through, 0, 2);
 	tcase_add_loop_test(t, what_passed_is_told, 0, 2);
+	tcase_add_loop_test(t,
+	    in_dry_run_all_passes_and_who_would_wait_is_counted, 0, 2);
 	tcase_add_test(t, the_tables_of_both_ways_are_known_before);
 	suite_add_tcase(s, t);
 	return s;

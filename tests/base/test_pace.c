@@ -213,8 +213,8 @@ START_TEST(what_passes_is_counted)
 {
 	struct pace_use u = use_of(KEY);
 
-	pace_count(&u, 3);
-	pace_count(&u, UINT64_C(1) << 40);
+	pace_count(&u, 3, SEC);
+	pace_count(&u, UINT64_C(1) << 40, SEC);
 	ck_assert_uint_eq(pace_passed(&pace), (UINT64_C(1) << 40) + 3);
 }
 END_TEST

@@ -289,6 +289,32 @@ def test_who_never_goes_on_gives_it_back(gateway, upstream):
                         direction="in") == 64 * KIB
 
 
+def test_a_dry_run_counts_and_holds_nobody(gateway, upstream):
+    server = upstream(answering(body=bytes(TOTAL)))
+    daemon = gateway(server.port, up="limits = l none",
+                     rest=LIMIT.format(lines="""
+        bandwidth_out = 1k
+        bandwidth_in = 1k
+        bandwidth_burst = 64k
+        dry_run = on
+        [limit none]
+        concurrency = 10
+        """))
+    # Live, it would be ten minutes.
+    with Client(daemon.port) as c:
+        for n in (1, TOTAL):
+            m = c.request("/", "POST", body=bytes(n))
+            assert len(m.body) == TOTAL
+    daemon.wait_count("limit_bandwidth_bytes", TOTAL + 1, limit="l",
+                      direction="in")
+    daemon.wait_count("limit_bandwidth_bytes", 2 * TOTAL, limit="l",
+                      direction="out")
+    assert daemon.count("limit_would_wait", limit="l") == 3
+    text = daemon.metrics_text()
+    # A limit that counts no bytes has no such line.
+    assert text.count("penstock_limit_bandwidth_bytes_total{") == 2
+
+
 def test_two_clients_share_it(gateway, upstream):
     server = upstream(sending(f"Content-Length: {TOTAL}", PIECE, TIMES))
     daemon = gateway(server.port, up="limits = l", rest=LIMIT.format(lines="""

@@ -404,67 +404,6 @@ START_TEST(what_did_not_come_costs_nothing)
 }
 END_TEST
 
-START_TEST(what_came_before_is_charged)
-{
-	nsec_t now = loop_now(rig.loop), waits[THROTTLE_PACES];
-
-	ck_assert(throttle_charge(&throttle, BURST, 0, now, waits));
-	ck_assert_uint_eq(waits[0], 0);
-	ck_assert(!throttle_charge(&throttle, RATE / 2, NSEC_PER_SEC / 4, now,
-	    waits));
-	ck_assert_uint_gt(waits[0], NSEC_PER_SEC / 4);
-	ck_assert(throttle_charge(&throttle, RATE / 4, NSEC_PER_SEC / 2, now,
-	    waits));
-	ck_assert_uint_eq(waits[0], NSEC_PER_SEC / 4);
-	ck_assert_uint_eq(pace_passed(&pace), 0);
-	throttle_early_passes(&throttle);
-	throttle_early_dropped(&throttle);
-	ck_assert_uint_eq(pace_passed(&pace), BURST + RATE / 4);
-}
-END_TEST
-
-START_TEST(what_came_before_and_never_passes_goes_back)
-{
-	nsec_t now = loop_now(rig.loop), waits[THROTTLE_PACES];
-
-	for (int i = 0; i < 10; i++) {
-		ck_assert(throttle_charge(&throttle, BURST, 0, now, waits));
-		throttle_early_dropped(&throttle);
-	}
-	ck_assert_uint_eq(pace_passed(&pace), 0);
-}
-END_TEST
-
-/* Behind one that refuses, one for which it would take longer still. */
-START_TEST(all_paces_say_how_long_and_a_refusal_is_free)
-{
-	struct pace wide, narrow;
-	struct pace_spec wide_spec, narrow_spec;
-	nsec_t now = loop_now(rig.loop), waits[THROTTLE_PACES];
-
-	pace_init(&wide);
-	pace_init(&narrow);
-	pace_spec_init(&wide_spec, 100 * RATE, 100 * BURST);
-	pace_spec_init(&narrow_spec, RATE / 10, BURST);
-	pace_set(&wide, &wide_spec);
-	pace_set(&narrow, &narrow_spec);
-	throttle_add(&throttle, &narrow, 0);
-	throttle_add(&throttle, &wide, 0);
-	for (int i = 0; i < 3; i++) {
-		ck_assert(!throttle_charge(&throttle, BURST + RATE / 2, 0, now,
-		    waits));
-		ck_assert_uint_eq(waits[0], NSEC_PER_SEC / 2);
-		ck_assert_uint_eq(waits[1], 5 * NSEC_PER_SEC);
-		ck_assert_uint_eq(waits[2], 0);
-	}
-	throttle_early_passes(&throttle);
-	ck_assert_uint_eq(pace_passed(&wide), 0);
-	ck_assert(throttle_charge(&throttle, BURST, 0, now, waits));
-	pace_fini(&wide);
-	pace_fini(&narrow);
-}
-END_TEST
-
 /* --- flows -------------------------------------------------------------- */
 
 static struct {
@@ -627,9 +566,6 @@ suite(void)
 	tcase_add_loop_test(t, what_does_not_count_waits_for_nothing, 0, 2);
 	tcase_add_test(t, what_was_only_shown_is_read_again);
 	tcase_add_test(t, what_did_not_come_costs_nothing);
-	tcase_add_test(t, what_came_before_is_charged);
-	tcase_add_test(t, what_came_before_and_never_passes_goes_back);
-	tcase_add_test(t, all_paces_say_how_long_and_a_refusal_is_free);
 	tcase_add_loop_test(t, a_flow_keeps_to_it, 0, 2);
 	tcase_add_test(t, a_held_source_is_not_late);
 	tcase_add_test(t, a_held_tunnel_is_not_idle);

@@ -182,9 +182,7 @@ note_limits(struct service *service, const struct route *r)
 {
 	service->most_limits = MAX(service->most_limits, r->limit_count);
 	service->paced = service->paced || r->paced;
-	service->pass_bytes = service->most_limits *
-	    sizeof(struct limit_pass) +
-	    (service->paced ? THROTTLING_BYTES : 0);
+	service->pass_bytes = throttling_pass_bytes(service);
 }
 
 /*

@@ -5,17 +5,23 @@
  */
 #include "proxy/throttling.h"
 
+#include <assert.h>
+
 #include "base/block.h"
 #include "net/stream.h"
 #include "proxy/relaying.h"
 #include "proxy/worker.h"
 
+static_assert((int)THROTTLE_PACES >= (int)ROUTE_LIMITS,
+    "a throttle has a pace of each limit that is passed");
+static_assert(sizeof(struct limit_pass) % _Alignof(struct throttle) == 0,
+    "throttles lie behind passes");
+
 APART void
 throttling_set_up(struct exchange *x)
 {
-	/* Behind all passes there could be: see take_arena() in exchange.c. */
 	x->throttles = (struct throttle *)(void *)
-	    (x->passes + x->service->most_limits);
+	    (x->arena->data + throttling_offset(x->service));
 	for (int way = 0; way < LIMIT_WAYS; way++) {
 		struct throttle *t = &x->throttles[way];
 

@@ -10,6 +10,18 @@
  * until it may go on, and given back if it never does.  A reset of the client
  * is noticed though it isn't read.
  *
+ * Which stream has which throttle:
+ *
+ *	state		the client's stream (in)	upstream's (out)
+ *	ROUTE		-				-
+ *	ADMIT		if more than a head may come	-
+ *	RESOLVE, CONNECT	as in ADMIT		-
+ *	RELAY		until the flow has read the	while the flow reads;
+ *			body; as in ADMIT, if it	peeks until the final
+ *			begins again			head is there
+ *	TUNNEL		while its flow reads		while its flow reads
+ *	REPLY, OVER	-				-
+ *
  * What is counted is what is read, the framing of bodies included.  Heads are
  * not, nor is what is dropped.
  *
@@ -22,8 +34,19 @@
 #include "proxy/exchange.h"
 #include "proxy/worker.h"
 
-/* Bytes of the arena that an exchange's throttles take. */
-enum { THROTTLING_BYTES = LIMIT_WAYS * sizeof(struct throttle) };
+/* The arena's part for limits: passes for the most there are, throttles. */
+static inline size_t
+throttling_offset(const struct service *s)
+{
+	return s->most_limits * sizeof(struct limit_pass);
+}
+
+static inline size_t
+throttling_pass_bytes(const struct service *s)
+{
+	return throttling_offset(s) +
+	    (s->paced ? LIMIT_WAYS * sizeof(struct throttle) : 0);
+}
 
 /* The passes are set up, and some of their limits have a bandwidth. */
 void throttling_set_up(struct exchange *x);

@@ -159,7 +159,8 @@ def test_a_line_of_the_log_has_every_field(gateway, upstream, tmp_path):
     assert "server" not in refused and "connect" not in refused
     # It had no user, no reason, and no dry run; nothing else is missing.
     names = {"time", *first, "queue", "connect", "first_byte", "total", "id",
-             "user", "reason", "limit", "would_refuse", "would_refuse_limit"}
+             "user", "reason", "limit", "would_refuse", "would_refuse_limit",
+             "throttled"}
     assert names == {"time", *log_fields()}
 
 

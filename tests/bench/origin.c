@@ -3,7 +3,7 @@
  * origin.c - a server that costs little: the same answer to every request.
  *
  *	origin PORT BODY_BYTES [any] [fields] [rate=BYTES]
- *	    [slots=N service=USEC]
+ *	    [slots=N service=USEC [spread=PERCENT]]
  *
  * It counts ends of heads and answers each, so a request must have no body;
  * the connection stays open.  With `any` it answers on every address that
@@ -11,9 +11,10 @@
  * head as a site on the web has.  With a rate each connection is sent no more
  * than so many bytes a second.
  *
- * With slots it works on N requests at a time, on each for as long, and the
- * others wait in line: its capacity is N / USEC, whatever is asked of it.  What
- * it has been asked it works on, even if nobody waits for it any more.
+ * With slots it works on N requests at a time, on each for as long or, with a
+ * spread, for up to so much less or more, and the others wait in line: its
+ * capacity is N / USEC, whatever is asked of it.  What it has been asked it
+ * works on, even if nobody waits for it any more.
  */
 #include "bench.h"
 
@@ -26,7 +27,8 @@ struct guest {
 	bool		 is_full;	/* and waits to send on */
 };
 
-enum { EVENTS = 64, CHUNK = 256 * 1024, SENDS = 16, LINE = 1 << 16 };
+enum { EVENTS = 64, CHUNK = 256 * 1024, SENDS = 16 };
+enum { LINE = 1 << 16, SLOTS = 256 };
 
 /* The head and the first bytes of the body; then the rest of it, in chunks. */
 static char answer[CHUNK + 1024];
@@ -35,17 +37,22 @@ static char chunk[CHUNK];
 static uint64_t answer_total;
 static uint64_t rate;			/* of a connection; 0: any */
 
-/*
- * Requests in the order they came.  As each takes as long, that is the order
- * they are done in, and the one that makes room is the one `slots` before.
- */
+/* Requests that wait, in the order they came. */
 static struct {
 	struct guest	*guest;
-	uint64_t	 due;
+	uint64_t	 came;
 } line[LINE];
 static uint64_t joined, departed;	/* the line, since ever */
+
+/* Those that are worked on, in any order. */
+static struct job {
+	struct guest	*guest;
+	uint64_t	 due;
+} jobs[SLOTS];
+static uint64_t working;
 static uint64_t slots;			/* 0: any number, at once */
 static uint64_t service;		/* nanoseconds in a slot */
+static uint64_t spread;			/* of it, in per cent */
 
 static const char site_fields[] =
     "Date: Mon, 30 Nov 2026 15:31:26 GMT\r\n"
@@ -140,20 +147,31 @@ answer_all(struct guest *g)
 }
 
 static void
+begin_job(struct guest *g, uint64_t now)
+{
+	uint64_t least = service / 100 * (100 - spread);
+	uint64_t more = service / 100 * 2 * spread;
+	uint64_t time = least;
+
+	if (more > 0)
+		time += (uint64_t)random() % more;
+	jobs[working++] = (struct job){ g, now + time };
+}
+
+static void
 join_line(struct guest *g, uint64_t now)
 {
-	uint64_t begins = now;
-
+	g->in_line++;
+	if (working < slots) {
+		begin_job(g, now);
+		return;
+	}
 	if (joined - departed == LINE) {
 		fprintf(stderr, "the line is too long\n");
 		exit(1);
 	}
-	if (joined >= slots && line[(joined - slots) % LINE].due > now)
-		begins = line[(joined - slots) % LINE].due;
 	line[joined % LINE].guest = g;
-	line[joined % LINE].due = begins + service;
-	joined++;
-	g->in_line++;
+	line[joined++ % LINE].came = now;
 }
 
 static bool
@@ -203,18 +221,48 @@ serve(int epoll, struct guest *g, bool stays)
 	must(epoll_ctl(epoll, EPOLL_CTL_MOD, g->fd, &e), "epoll_ctl");
 }
 
+/* Which is done first, of those there are? */
+static struct job *
+first_job(void)
+{
+	struct job *first = &jobs[0];
+
+	for (uint64_t i = 1; i < working; i++)
+		if (jobs[i].due < first->due)
+			first = &jobs[i];
+	return working > 0 ? first : NULL;
+}
+
+/* Its slot is the next one's, from when it was done or that one came. */
+static struct guest *
+end_job(struct job *j)
+{
+	struct job done = *j;
+
+	*j = jobs[--working];
+	if (departed != joined) {
+		uint64_t came = line[departed % LINE].came;
+
+		begin_job(line[departed++ % LINE].guest,
+		    done.due > came ? done.due : came);
+	}
+	return done.guest;
+}
+
 /* Answer what is done by now, and have the alarm ring for the next. */
 static void
 serve_line(int epoll, int alarm, uint64_t now)
 {
-	while (departed != joined && line[departed % LINE].due <= now) {
-		struct guest *g = line[departed++ % LINE].guest;
+	struct job *first;
+
+	while ((first = first_job()) != NULL && first->due <= now) {
+		struct guest *g = end_job(first);
 
 		g->in_line--;
 		g->answers++;
 		serve(epoll, g, g->fd != -1);
 	}
-	alarm_set(alarm, departed == joined ? 0 : line[departed % LINE].due);
+	alarm_set(alarm, first == NULL ? 0 : first->due);
 }
 
 static struct sockaddr_in
@@ -225,7 +273,8 @@ read_options(int argc, char **argv)
 
 	if (argc < 3) {
 		fprintf(stderr, "usage: origin PORT BODY_BYTES [any] "
-		    "[fields] [rate=BYTES]\n\t[slots=N service=USEC]\n");
+		    "[fields] [rate=BYTES]\n"
+		    "\t[slots=N service=USEC [spread=PERCENT]]\n");
 		exit(2);
 	}
 	at = loopback(number(argv[1]));
@@ -238,8 +287,14 @@ read_options(int argc, char **argv)
 			slots = number(argv[i] + 6);
 		else if (strncmp(argv[i], "service=", 8) == 0)
 			service = number(argv[i] + 8) * 1000;
+		else if (strncmp(argv[i], "spread=", 7) == 0)
+			spread = number(argv[i] + 7);
 		else
 			at.sin_addr.s_addr = htonl(INADDR_ANY);
+	if (slots > SLOTS || spread > 100) {
+		fprintf(stderr, "too many slots, or too wide a spread\n");
+		exit(2);
+	}
 	make_answer(number(argv[2]), fields);
 	return at;
 }

@@ -34,7 +34,9 @@ class Trial:
     gate: int                   # most that the proxy lets in at once
     queue: Queue
     rate: int = 0               # requests a second that come
+    spread: int = 0             # by which that differs, in per cent
     without_gate: tuple = ()    # programs that are not to refuse
+    programs: tuple = ("penstock", "haproxy", "nginx")
     fresh = False
 
     @property
@@ -46,7 +48,7 @@ class Trial:
         """Who takes part, by name: a product and the gate it gets."""
         return {name: (PRODUCTS[name],
                        0 if name in self.without_gate else self.gate)
-                for name in ("penstock", "haproxy", "nginx")
+                for name in self.programs
                 if PRODUCTS[name].is_there()}
 
     @contextlib.contextmanager
@@ -55,7 +57,8 @@ class Trial:
         product, gate = entrant
         with contextlib.ExitStack() as stack:
             origin = stack.enter_context(rig.origin(
-                slots=self.slots, service=self.service_usec))
+                slots=self.slots, service=self.service_usec,
+                spread=self.spread))
             task = Task("gateway", origin, gate=gate, queue=self.queue)
             yield Turn(self, stack.enter_context(product.start(folder, task)))
 
@@ -175,8 +178,16 @@ def load(times, words):
         queue=Queue(1000, timeout_msec=500, target_msec=TARGET_MSEC))
 
 
+def noisy(name, title, about, **more):
+    """One that asks much, beside others."""
+    return Trial(
+        name, title, "neighbour", about,
+        slots=20, service_usec=10_000, seconds=4, gate=20,
+        queue=Queue(2000, timeout_msec=10_000, is_fair=True), **more)
+
+
 SERVED, REFUSED = "served", "refused"
-NOISY = "noisy"
+NOISY, LOCKSTEP = "noisy", "lockstep"
 LOADS = (load(0.5, "half of"), load(1, "all of"), load(3, "three times"))
 
 TRIALS = {t.name: t for t in (
@@ -190,16 +201,20 @@ TRIALS = {t.name: t for t in (
           "them. HAProxy, which can't do without a queue, has one of 1 ms.",
           slots=1, service_usec=1_000_000_000, seconds=3, gate=1,
           queue=Queue(length=0)),
-    Trial(NOISY, "a noisy neighbour", "neighbour",
+    noisy(NOISY, "a noisy neighbour",
           f"{FEW} clients with an address each, of which each asks again as "
           "soon as it has its answer; alone, and then beside one address "
-          f"that does so with {MANY:,} connections. penstock's gate has "
+          f"that does so with {MANY:,} connections. The origin takes 5 to 15 "
+          "ms for each request, 20 at a time. penstock's gate has "
           "queue_fair_by = client_address; HAProxy's queue has no such "
           "thing; nginx, which has no queue, lets all of them wait in the "
-          "origin's.",
-          slots=20, service_usec=10_000, seconds=4, gate=20,
-          queue=Queue(2000, timeout_msec=10_000, is_fair=True),
-          without_gate=("nginx",)),
+          "origin's.", spread=50, without_gate=("nginx",)),
+    noisy(LOCKSTEP, "a noisy neighbour, in lockstep",
+          "The same with an origin that takes 10 ms for each, to the "
+          "microsecond. All permits come free together then, once in 10 ms, "
+          "and who has just missed them waits for as long as a request takes: "
+          "about twice alone is the best that any order could give.",
+          programs=(PENSTOCK,)),
 )}
 
 AIMS = (

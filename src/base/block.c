@@ -226,7 +226,7 @@ class_for(size_t want)
 	return class;
 }
 
-struct block *
+HOT struct block *
 block_take(struct blocks *b, size_t want, enum block_use use)
 {
 	uint32_t class = class_for(want);
@@ -254,7 +254,7 @@ refuse:
 	return NULL;
 }
 
-void
+HOT void
 block_give(struct blocks *b, struct block **block)
 {
 	if (*block == NULL)

@@ -30,6 +30,11 @@
  * not save registers for it.
  */
 #define APART		__attribute__((noinline))
+/*
+ * On the road of every request: those lie side by side, so that few pages of
+ * code are in use.  Where a system call empties the TLB, each page costs.
+ */
+#define HOT		__attribute__((hot))
 #define LIKELY(x)	__builtin_expect(!!(x), 1)
 #define UNLIKELY(x)	__builtin_expect(!!(x), 0)
 

@@ -208,7 +208,7 @@ is_anybody_owed(const struct gate *g)
 	return false;
 }
 
-enum gate_result
+HOT enum gate_result
 gate_take(struct gate *g, unsigned worker, struct gate_waiter *w, nsec_t now,
     enum failure *why)
 {
@@ -250,7 +250,7 @@ gate_take_dry(struct gate *g)
 /* --- releasing --------------------------------------------------------- */
 
 /* Who is next of a class: the lowest key, `worker`'s own with a lead. */
-static struct gate_side *
+static HOT struct gate_side *
 choose_side(struct gate *g, unsigned class, unsigned worker)
 {
 	uint64_t lead = atomic_load_explicit(&g->by_key,
@@ -281,7 +281,7 @@ choose_side(struct gate *g, unsigned class, unsigned worker)
  * Who gets the next permit; NULL: nobody is owed one.  *turn: how it counts
  * when both classes want it.
  */
-static struct gate_side *
+static HOT struct gate_side *
 choose(struct gate *g, unsigned worker, unsigned *class, uint64_t *turn)
 {
 	struct gate_side *high = NULL, *normal;
@@ -313,7 +313,7 @@ take_for_waiter(struct gate *g)
 	return take_free(g) || (gate_is_dry(g) && take_above(g, INT64_MIN));
 }
 
-static void
+static HOT void
 hand_over(struct gate *g, unsigned worker, nsec_t now)
 {
 	struct gate_side *s;
@@ -338,7 +338,7 @@ give(struct gate *g, unsigned worker, uint64_t n, nsec_t now)
 		hand_over(g, worker, now);
 }
 
-void
+HOT void
 gate_release(struct gate *g, unsigned worker, nsec_t now)
 {
 	ASSERT(worker < g->workers);
@@ -380,7 +380,7 @@ serve(struct gate *g, struct gate_side *s, unsigned class)
 	}
 }
 
-static void
+static HOT void
 on_mail(struct mail *m)
 {
 	struct gate_side *s = container_of(m, struct gate_side, mail);

@@ -43,7 +43,7 @@ may_displace(const struct gate *g, const struct gate_waiter *w,
 	    waiting >> GATE_HIGH_SHIFT < gate_in_all(waiting);
 }
 
-double
+HOT double
 gate_pace(const struct gate *g, nsec_t now)
 {
 	nsec_t window = GATE_LOOKS_BACK * atomic_load_explicit(
@@ -109,7 +109,7 @@ reserve(struct gate *g, struct gate_side *s, const struct gate_waiter *w,
 }
 
 /* Tell the others who waits here now: `by` more or fewer, after a change. */
-static void
+static HOT void
 publish(struct gate_queue *q, uint64_t by)
 {
 	atomic_store_explicit(&q->key, lineup_key(&q->line),

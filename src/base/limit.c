@@ -200,7 +200,7 @@ limit_enter(struct limit_pass *p, unsigned worker, nsec_t now,
 	return r;
 }
 
-static void
+static HOT void
 on_waited(struct gate_waiter *w, enum failure why)
 {
 	struct limit_pass *p = container_of(w, struct limit_pass, waiter);
@@ -227,7 +227,7 @@ stop_waiting(struct limit_pass *p, nsec_t now)
 		keygate_leave(l->keygate, p->worker, &p->keyed, now);
 }
 
-void
+HOT void
 limit_leave(struct limit_pass *p, unsigned worker, nsec_t now,
     enum failure why)
 {

@@ -161,7 +161,7 @@ lineup_key(const struct lineup *l)
 }
 
 /* The lane's turn is over, or nobody is left to take it. */
-static void
+static HOT void
 take_out(struct lineup *l, struct gate_waiter *w, bool served)
 {
 	list_remove(&w->link);

@@ -225,7 +225,7 @@ out_number(struct out *o, uint64_t value)
 	out_padded(o, value, 1);
 }
 
-void
+HOT void
 out_padded(struct out *o, uint64_t value, unsigned digits)
 {
 	ASSERT(digits <= NUMBER_MAX);

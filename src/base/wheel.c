@@ -176,7 +176,7 @@ wheel_cancel(struct wheels *w, struct wheel_timer *t)
 /* --- the passing of time --- */
 
 /* The first tick whose bucket is not empty, or UINT64_MAX. */
-static uint64_t
+static HOT uint64_t
 next_tick(const struct wheels *w, const struct wheel *h)
 {
 	const uint64_t *used = w->used + h->first / BITS;
@@ -235,7 +235,7 @@ append_all(struct list *to, struct list *from)
 }
 
 /* Move what has come by `now` to READY. */
-static void
+static HOT void
 collect(struct wheels *w, struct wheel *h, nsec_t now)
 {
 	/* The usual case, every turn of the loop: no division. */

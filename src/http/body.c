@@ -227,7 +227,7 @@ take_trailers(struct body *b, const uint8_t *at, size_t n,
 	return to->trailers;
 }
 
-enum body_result
+HOT enum body_result
 body_decode(struct body *b, uint8_t *bytes, size_t n, struct body_content *to)
 {
 	size_t at = 0, took = 1;

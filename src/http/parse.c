@@ -127,7 +127,7 @@ parse_library(void)
  * A target comes in one piece or in several that touch.  Others would mean
  * that llhttp overlooked bytes in between: -1 ends the parsing.
  */
-static int
+static HOT int
 on_target(llhttp_t *llhttp, const char *at, size_t n)
 {
 	struct parser *p = llhttp->data;
@@ -143,7 +143,7 @@ on_target(llhttp_t *llhttp, const char *at, size_t n)
 }
 
 /* A name begins a line; of one in pieces, the second would not. */
-static int
+static HOT int
 on_name(llhttp_t *llhttp, const char *at, size_t n)
 {
 	struct parser *p = llhttp->data;
@@ -158,7 +158,7 @@ on_name(llhttp_t *llhttp, const char *at, size_t n)
 	return 0;
 }
 
-static int
+static HOT int
 on_complete(llhttp_t *llhttp)
 {
 	struct parser *p = llhttp->data;
@@ -258,7 +258,7 @@ find_id(const struct parser *p, const char *at, size_t n)
  * value and one CRLF: the scan has seen that no line goes on in the next, and
  * that nothing below SP but HTAB is in it.
  */
-static void
+static HOT void
 index_fields(struct parser *p, struct head *h)
 {
 	const char *base = h->base, *line_end = base + h->length - 4;
@@ -488,7 +488,7 @@ has_good_max_forwards(const struct head *h)
 	    str_number(field_value(h, f), &value) && value <= INT64_MAX;
 }
 
-enum failure
+HOT enum failure
 parse_request(struct parser *p, struct str bytes, unsigned fields,
     struct head *out)
 {

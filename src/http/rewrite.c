@@ -49,7 +49,7 @@ put_field(struct out *o, struct str name, struct str value)
 	(void)str_copy(at, STR("\r\n"));
 }
 
-static void
+static HOT void
 put_fields(struct out *o, const struct head *h, uint64_t passes)
 {
 	const struct field *f = h->fields, *end = f + h->count;
@@ -271,7 +271,7 @@ passes_date(const struct head *h)
 	return f != NULL && !f->named;
 }
 
-void
+HOT void
 rewrite_response(struct out *o, const struct head *h,
     const struct response_rewrite *r)
 {

@@ -332,7 +332,7 @@ scan_lines(struct scan *s, const char *p, const char *end,
 	return p;
 }
 
-enum scan_result
+HOT enum scan_result
 scan_feed(struct scan *s, const char *bytes, size_t n,
     const struct head_limits *limits, enum failure *why)
 {

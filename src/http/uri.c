@@ -62,7 +62,7 @@ literal_parse(struct str text, struct authority *out)
 	return is_ip6(out->host) ? end + 1 : 0;
 }
 
-bool
+HOT bool
 authority_parse(struct str text, struct authority *out)
 {
 	struct str rest;

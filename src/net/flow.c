@@ -71,7 +71,7 @@ flow_init(struct flow *f)
 	mail_init(&f->later, on_later);
 }
 
-void
+HOT void
 flow_start(struct flow *f, const struct flow_opts *opts)
 {
 	ASSERT(f->waits == FLOW_IDLE);
@@ -164,7 +164,7 @@ flow_set_source_timeout(struct flow *f, nsec_t timeout)
 		wait_for_source(f);
 }
 
-void
+HOT void
 flow_stop(struct flow *f)
 {
 	if (f->waits == FLOW_IDLE)
@@ -248,7 +248,7 @@ read_size(struct flow *f)
 	return MIN(MAX(room, (size_t)READ_MIN), (size_t)LOOP_SCRATCH);
 }
 
-static void
+static HOT void
 on_readable(void *arg)
 {
 	struct flow *f = arg;
@@ -280,7 +280,7 @@ on_readable(void *arg)
 	settle(f);
 }
 
-static enum flow_step
+static HOT enum flow_step
 take(struct flow *f, uint8_t *bytes, size_t n)
 {
 	enum flow_step step = FLOW_MORE;
@@ -400,7 +400,7 @@ source_finished(struct flow *f)
 }
 
 /* After something has come from the source: what now? */
-static void
+static HOT void
 settle(struct flow *f)
 {
 	if (f->err == 0 && f->source_over && !f->told)
@@ -518,7 +518,7 @@ arm(struct flow *f, nsec_t timeout)
 		wheel_disarm(&f->timer);
 }
 
-static void
+static HOT void
 wait_for_source(struct flow *f)
 {
 	f->waits = FLOW_WAITS_SOURCE;
@@ -548,7 +548,7 @@ wait_for_memory(struct flow *f)
 	arm(f, SHORT_RETRY);
 }
 
-static void
+static HOT void
 wait_for_one(struct flow *f)
 {
 	size_t queued = stream_queued(f->opts.sink);
@@ -576,7 +576,7 @@ let_source_go(struct flow *f)
 	f->opts.source = NULL;
 }
 
-static void
+static HOT void
 finish(struct flow *f, enum flow_end how, int err)
 {
 	flow_ended_fn *ended = f->opts.ops->ended;

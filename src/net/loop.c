@@ -303,7 +303,7 @@ watch_want(struct watch *w, unsigned events)
 
 /* --- timers ------------------------------------------------------------ */
 
-void
+HOT void
 loop_arm(struct loop *loop, struct wheel_timer *t, nsec_t after)
 {
 	nsec_t most = NSEC_NEVER - 1 - loop->now;
@@ -365,7 +365,7 @@ loop_later(struct loop *loop, struct mail *m)
 		append(loop, m);
 }
 
-void
+HOT void
 loop_later_cancel(struct loop *loop, struct mail *m)
 {
 	if (!atomic_load(&m->put))
@@ -393,7 +393,7 @@ loop_post(struct loop *loop, struct mail *m)
 
 /* --- a turn ------------------------------------------------------------ */
 
-static void
+static HOT void
 on_io(struct ev_loop *ev, ev_io *io, int revents)
 {
 	struct watch_kind *kind = io->data;
@@ -489,7 +489,7 @@ plan_poll(struct loop *loop)
 	ev_timer_start(loop->ev, &loop->timer);
 }
 
-static void
+static HOT void
 on_prepare(struct ev_loop *ev, ev_prepare *w, int revents)
 {
 	struct loop *loop = ev_userdata(ev);

@@ -270,7 +270,7 @@ wait_for(struct resolve **handle, struct flight *f,
 	return RESOLVE_WAITS;
 }
 
-void
+HOT void
 resolve_cancel(struct resolve **handle)
 {
 	struct resolve *w = *handle;

@@ -99,7 +99,7 @@ dissolve(struct stream **stream)
 	return fd;
 }
 
-void
+HOT void
 stream_close(struct stream **s)
 {
 	if (*s != NULL)
@@ -129,7 +129,7 @@ may_read(const struct stream *s)
 	return LIKELY(s->throttle == NULL) || throttle_is_open(s->throttle);
 }
 
-static void
+static HOT void
 on_readable(struct stream *s)
 {
 	if (!may_read(s))
@@ -150,7 +150,7 @@ on_writable(struct stream *s)
 }
 
 /* Either function may close the stream: then `current` is no longer it. */
-static void
+static HOT void
 on_ready(struct watch *w, unsigned ready)
 {
 	struct stream *s = container_of(w, struct stream, watch);
@@ -263,7 +263,7 @@ receive_slowly(struct stream *s, void *to, size_t size)
 	return n;
 }
 
-ssize_t
+HOT ssize_t
 stream_recv(struct stream *s, void *to, size_t size)
 {
 	ASSERT(size > 0);
@@ -409,7 +409,7 @@ length_of(const struct iovec *iov, int n)
 	return length;
 }
 
-int
+HOT int
 stream_send(struct stream *s, const struct iovec *iov, int n,
     enum block_use use)
 {

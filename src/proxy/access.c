@@ -81,7 +81,7 @@ has_none(const struct conf_rules *rules)
 	return rules->count == 0;
 }
 
-static unsigned
+static HOT unsigned
 best_addr_of(const struct conf_rules *rules, const struct addr *a)
 {
 	unsigned best = 0;
@@ -97,7 +97,7 @@ best_addr(const struct conf_rules *rules, const struct addr *a)
 	return has_none(rules) ? 0 : best_addr_of(rules, a);
 }
 
-static unsigned
+static HOT unsigned
 best_name_of(const struct conf_rules *rules, struct str host, uint16_t port)
 {
 	unsigned best = 0;

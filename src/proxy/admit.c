@@ -117,7 +117,7 @@ take_early(struct exchange *x)
 	return wait == 0 ? go_in(x) : hold(x, wait);
 }
 
-static enum exchange_state
+static HOT enum exchange_state
 pass_gates(struct exchange *x)
 {
 	struct worker *w = x->worker;
@@ -160,7 +160,7 @@ set_up_passes(struct exchange *x)
 	}
 }
 
-enum exchange_state
+HOT enum exchange_state
 admit_enter(struct exchange *x)
 {
 	nsec_t wait = 0;
@@ -210,7 +210,7 @@ fetch(const struct exchange *x, const struct limit_pass *p)
 }
 
 /* The gate has given a permit, or thrown us out. */
-static void
+static HOT void
 on_waited(struct gate_waiter *waiter, enum failure why)
 {
 	struct limit_pass *p = container_of(waiter, struct limit_pass, waiter);

@@ -40,7 +40,7 @@ is_too_old(const struct exchange *x)
 	    pool_group_is_old(x->group, worker_now(x->worker));
 }
 
-static bool
+static HOT bool
 take_pooled(struct exchange *x)
 {
 	if (x->group == NULL || x->fresh_only || is_opaque(x))
@@ -133,7 +133,7 @@ resolve_destination(struct exchange *x)
 	return XS_CONNECT;
 }
 
-enum exchange_state
+HOT enum exchange_state
 connect_enter_resolve(struct exchange *x)
 {
 	if (x->times.connecting == 0)
@@ -197,7 +197,7 @@ try_destination(struct exchange *x)
 /* --- CONNECT: an upstream's server ------------------------------------- */
 
 /* The next server that was not tried yet. */
-static enum exchange_state
+static HOT enum exchange_state
 try_server(struct exchange *x)
 {
 	struct server *s = upstream_choose(x->route->upstream, x->tried);
@@ -234,7 +234,7 @@ connect_release_server(struct exchange *x)
 	x->group = NULL;
 }
 
-enum exchange_state
+HOT enum exchange_state
 connect_enter(struct exchange *x)
 {
 	return x->route->upstream != NULL ? try_server(x) :

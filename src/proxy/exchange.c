@@ -276,7 +276,7 @@ exchange_stop(struct exchange *x, enum failure why)
 
 /* --- releasing --------------------------------------------------------- */
 
-void
+HOT void
 exchange_release_upstream(struct exchange *x)
 {
 	if (!x->engaged)
@@ -462,7 +462,7 @@ is_last_word(const struct exchange *x)
  * Gives everything back but what the log line needs.  The session is told
  * later: whoever called exchange_run() still looks at x.
  */
-static enum exchange_state
+static HOT enum exchange_state
 enter_over(struct exchange *x)
 {
 	struct stream *client = x->client->stream(x->session);
@@ -487,7 +487,7 @@ count(struct exchange *x, nsec_t now)
 	hist_add(&x->stats->duration, now - x->times.began);
 }
 
-static void
+static HOT void
 on_over(struct mail *m)
 {
 	struct exchange *x = container_of(m, struct exchange, over);

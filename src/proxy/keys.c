@@ -53,7 +53,7 @@ key_of_host(const struct limits *registry, const struct exchange *x)
 	return limit_key_of_text(registry, str_make(lower, host.len));
 }
 
-uint64_t
+HOT uint64_t
 key_of_exchange(const struct exchange *x, const struct limit_by *by)
 {
 	const struct limits *registry = x->worker->shared->limits;

@@ -94,7 +94,7 @@ is_never_reused(const struct exchange *x)
 	return !x->upgrades && (x->group == NULL || x->group->max == 0);
 }
 
-static void
+static HOT void
 build_request(struct exchange *x, struct out *o)
 {
 	char text[ADDR_TEXT];
@@ -128,7 +128,7 @@ head_fits(struct exchange *x)
 	return !out_is_full(&o);
 }
 
-static void
+static HOT void
 add_head(struct exchange *x, struct frame *f)
 {
 	struct out o;
@@ -382,7 +382,7 @@ start_up(struct exchange *x)
  * a lack of memory is a failure here: a connection that is broken already
  * shows that to the response's half too, which knows what to do.
  */
-static int
+static HOT int
 send_start(struct exchange *x, bool last)
 {
 	struct iovec iov[BODY_SPANS];
@@ -458,7 +458,7 @@ start_body(struct exchange *x)
 	return XS_RELAY;
 }
 
-enum exchange_state
+HOT enum exchange_state
 relay_enter(struct exchange *x)
 {
 	if (!head_fits(x))

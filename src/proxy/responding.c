@@ -369,7 +369,7 @@ add_trailers(struct exchange *x, struct frame *f, struct iovec trailers,
 }
 
 /* Content goes on, after the head if there is one to be sent. */
-static enum flow_step
+static HOT enum flow_step
 relay_body(struct exchange *x, struct str head, uint8_t *bytes, size_t n)
 {
 	struct body_content c;
@@ -439,7 +439,7 @@ on_head(struct exchange *x, struct str bytes, unsigned fields, uint8_t *rest,
 }
 
 /* Heads from `bytes` up to the final one, and what follows it. */
-static enum flow_step
+static HOT enum flow_step
 read_heads(struct exchange *x, uint8_t *bytes, size_t n)
 {
 	struct blocks *blocks = &x->worker->blocks;
@@ -507,7 +507,7 @@ on_end(struct exchange *x)
 	return FLOW_LAST;
 }
 
-enum flow_step
+HOT enum flow_step
 respond_on_bytes(struct flow *f, uint8_t *bytes, size_t n)
 {
 	struct exchange *x = container_of(f, struct exchange, down);
@@ -545,7 +545,7 @@ respond_on_passed(struct flow *f, size_t n)
  * The client may be slow, but the server is free: its stream and permits go
  * back now.  This is the only place from where a connection is used again.
  */
-void
+HOT void
 respond_on_source_done(struct flow *f)
 {
 	struct exchange *x = container_of(f, struct exchange, down);
@@ -557,7 +557,7 @@ respond_on_source_done(struct flow *f)
 	exchange_release_upstream(x);
 }
 
-void
+HOT void
 respond_on_ended(struct flow *f, enum flow_end how, int err)
 {
 	struct exchange *x = container_of(f, struct exchange, down);

@@ -185,7 +185,7 @@ ends_here(const struct exchange *x)
 	    max_forwards(&x->request) == 0;
 }
 
-enum exchange_state
+HOT enum exchange_state
 routing_enter(struct exchange *x)
 {
 	enum failure why = FAIL_NONE;

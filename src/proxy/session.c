@@ -135,7 +135,7 @@ linger(struct session *s)
 /* --- at work ----------------------------------------------------------- */
 
 /* As session_exchange(); `by` is the limit that refuses it, if one does. */
-static void
+static HOT void
 begin_exchange(struct session *s, const struct head *head, enum failure why,
     const struct limit *by)
 {
@@ -168,7 +168,7 @@ session_exchange(struct session *s, const struct head *head, enum failure why)
 	begin_exchange(s, head, why, NULL);
 }
 
-static void
+static HOT void
 on_readable(void *arg)
 {
 	struct session *s = arg;
@@ -214,7 +214,7 @@ client_send(struct session *s, const struct iovec *iov, int n)
 	return stream_send(s->stream, iov, n, BLOCK_PERMIT) == 0;
 }
 
-static struct stream *
+static HOT struct stream *
 client_stream(struct session *s)
 {
 	return s->stream;
@@ -233,7 +233,7 @@ session_watch(struct session *s)
 		stream_set_reader(s->stream, on_readable, s);
 }
 
-static void
+static HOT void
 client_arm(struct session *s, nsec_t due)
 {
 	if (due == NSEC_NEVER)
@@ -252,7 +252,7 @@ client_detach(struct session *s)
 	return stream;
 }
 
-static void
+static HOT void
 client_end(struct session *s, const struct client_end *how)
 {
 	s->state = SS_IDLE;

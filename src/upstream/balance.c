@@ -63,7 +63,7 @@ is_candidate(const struct upstream *u, unsigned index, uint64_t tried,
 	return index >= 64 || (tried & (UINT64_C(1) << index)) == 0;
 }
 
-static struct server *
+static HOT struct server *
 choose_in_turn(struct upstream *u, uint64_t tried, bool backup)
 {
 	uint64_t turn = atomic_fetch_add_explicit(&u->turn, 1,
@@ -119,7 +119,7 @@ choose_less_busy(struct upstream *u, uint64_t tried, bool backup)
 	return load_of(b) * a->weight < load_of(a) * b->weight ? b : a;
 }
 
-static struct server *
+static HOT struct server *
 choose(struct upstream *u, uint64_t tried, bool backup)
 {
 	switch (u->balance) {

@@ -136,7 +136,7 @@ pool_destination(struct pool *p, struct str name, unsigned max, nsec_t keep)
 }
 
 /* Free a destination that nothing is left of. */
-static void
+static HOT void
 settle(struct pool *p, struct pool_group *g)
 {
 	if (!g->is_destination)
@@ -188,7 +188,7 @@ count_busy(struct conn *c, int n)
 	    &c->pool->stats->destination_busy, (uint64_t)n);
 }
 
-static void
+static HOT void
 enter_busy(struct conn *c)
 {
 	if (c->idle) {

@@ -139,17 +139,25 @@ workers = 1
 [log]
 access = off
 [listener web]
-mode = {mode}
 bind = 127.0.0.1:{port}
 """
-MODES = {
-    "gateway": """
+GATEWAY = """
+mode = gateway
 upstream = origin
 [upstream origin]
 server = 127.0.0.1:{origin}
 pool_max = 256
+"""
+MODES = {
+    "gateway": GATEWAY,
+    "gated": GATEWAY + """
+limits = gate
+[limit gate]
+concurrency = 8
+queue = 100
 """,
     "forward": """
+mode = forward
 access = all
 pool_max = 256
 [access all]
@@ -174,8 +182,7 @@ def penstock_with(folder, config, port, prefix=(), core=PROXY_CORE):
 def penstock(folder, origin_port, prefix=(), mode="gateway"):
     """The program as one of MODES."""
     port = free_port()
-    config = (CONFIG + MODES[mode]).format(mode=mode, port=port,
-                                           origin=origin_port)
+    config = (CONFIG + MODES[mode]).format(port=port, origin=origin_port)
     return penstock_with(folder, config, port, prefix)
 
 

@@ -84,6 +84,12 @@ throttle_early_dropped(struct throttle *t)
 	t->early = 0;
 }
 
+void
+throttle_give_back(struct throttle *t, uint64_t n)
+{
+	give_back(t, t->count, n);
+}
+
 /* --- waiting ------------------------------------------------------------ */
 
 /* For the pace of that number. */

@@ -70,6 +70,9 @@ bool throttle_charge(struct throttle *t, uint64_t n, nsec_t max_wait,
 void throttle_early_passes(struct throttle *t, nsec_t now);
 void throttle_early_dropped(struct throttle *t);
 
+/* n of the bytes that came don't count, after all. */
+void throttle_give_back(struct throttle *t, uint64_t n);
+
 /* --- for streams --- */
 
 /* t->stream, t->due and t->waiting are set; or nothing is read any more. */

@@ -243,8 +243,11 @@ on_request_bytes(struct flow *f, uint8_t *bytes, size_t n)
 
 	if (r == BODY_MORE)
 		return FLOW_MORE;
-	if (n > 0 && !x->client->keep(x->session, bytes, n))
-		x->close = true;
+	if (n > 0) {
+		throttling_not_its_own(x, n);
+		if (!x->client->keep(x->session, bytes, n))
+			x->close = true;
+	}
 	return FLOW_LAST;
 }
 
@@ -404,6 +407,16 @@ send_start(struct exchange *x, bool last)
 	return err == -ENOMEM ? err : 0;
 }
 
+size_t
+relay_early(const struct exchange *x)
+{
+	const struct block *b = *x->client->input(x->session);
+	size_t n = b != NULL ? b->end - b->start : 0;
+
+	return x->framing.kind == FRAMING_LENGTH ?
+	    MIN(n, x->framing.length) : n;
+}
+
 /*
  * Body bytes that came with the head, or while the exchange waited.  False
  * when that ended the flow, and another state was entered already.
@@ -417,11 +430,15 @@ push_input(struct exchange *x)
 
 	if (b == NULL)
 		return true;
-	*input = NULL;		/* what isn't used comes back by keep() */
+	size_t n = relay_early(x);
+	*input = NULL;		/* the rest of that comes back by keep() */
 
-	enum flow_step step = flow_push(&x->up, b->data + b->start,
-	    b->end - b->start);
-	block_give(blocks, &b);
+	enum flow_step step = flow_push(&x->up, b->data + b->start, n);
+	b->start += (uint32_t)n;
+	if (b->start < b->end && step != FLOW_GONE)
+		*input = b;
+	else
+		block_give(blocks, &b);
 	return step != FLOW_GONE;
 }
 

@@ -29,6 +29,12 @@ enum flow_wait {
 nsec_t relay_time(const struct exchange *x, enum flow_wait w);
 enum failure relay_late(enum flow_wait w);
 
+/*
+ * Bytes that came behind the head, and are of the body.  If that is chunked:
+ * all, though some may turn out to be of the next request.
+ */
+size_t relay_early(const struct exchange *x);
+
 /* The state RELAY. */
 enum exchange_state relay_enter(struct exchange *x);
 

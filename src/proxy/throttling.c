@@ -50,16 +50,6 @@ has_more(const struct exchange *x)
 	    (x->framing.kind == FRAMING_LENGTH && x->framing.length > 0);
 }
 
-static uint64_t
-early_bytes(const struct exchange *x)
-{
-	const struct block *b = *x->client->input(x->session);
-	uint64_t n = b != NULL ? b->end - b->start : 0;
-
-	return x->framing.kind == FRAMING_LENGTH ?
-	    MIN(n, x->framing.length) : n;
-}
-
 static nsec_t
 longest_hold(const struct exchange *x)
 {
@@ -79,7 +69,7 @@ throttling_admit(struct exchange *x, nsec_t *wait)
 	*wait = 0;
 	if (t == NULL || !has_more(x))
 		return NULL;
-	fits = throttle_charge(t, early_bytes(x), most,
+	fits = throttle_charge(t, relay_early(x), most,
 	    worker_now(x->worker), waits);
 	for (unsigned i = 0; i < t->count; i++) {
 		struct limit_pass *p = t->uses[i].owner;

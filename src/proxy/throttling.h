@@ -81,6 +81,14 @@ throttling_early_passes(struct exchange *x)
 		    worker_now(x->worker));
 }
 
+/* The last n bytes from the client are of its next request. */
+static inline void
+throttling_not_its_own(struct exchange *x, size_t n)
+{
+	if (UNLIKELY(x->throttles != NULL))
+		throttle_give_back(&x->throttles[LIMIT_IN], n);
+}
+
 /* For the source of that way, or NULL. */
 static inline struct throttle *
 throttling_of(const struct exchange *x, enum limit_way way)

@@ -272,6 +272,27 @@ def test_who_is_refused_uses_up_nothing(gateway, upstream):
     assert daemon.count("limit_bandwidth_bytes", direction="in") == n
 
 
+def test_what_is_of_the_next_request_is_not_of_a_body(gateway, upstream):
+    server = upstream(receiving(Meter(1, 10 * MIB)))
+    daemon = gateway(server.port, "timeout_total = 5s", "limits = l",
+                     LIMIT.format(lines="""
+        concurrency = 1
+        bandwidth_in = 1k
+        bandwidth_burst = 64k
+        """))
+    get = f"GET / HTTP/1.1\r\nHost: x\r\nX-Pad: {'x' * 3000}\r\n\r\n"
+    with Client(daemon.port) as c:
+        for _ in range(6):
+            c.send(b"POST / HTTP/1.1\r\nHost: x\r\n"
+                   b"Transfer-Encoding: chunked\r\n\r\n")
+            daemon.wait_metric("penstock_limit_in_use", 1)
+            c.send(b"1\r\nx\r\n0\r\n\r\n" + 3 * get.encode())
+            for _ in range(4):
+                assert c.read_message().status == 200
+        # Together with those GETs that would be more than there is.
+        assert c.request("/", "POST", body=bytes(60 * KIB)).status == 200
+
+
 def test_who_never_goes_on_gives_it_back(gateway, upstream):
     server = upstream(receiving(Meter(1, 10 * MIB)))
     daemon = gateway(server.port, "timeout_total = 3s", "limits = l",

@@ -281,23 +281,25 @@ begin_keyed(struct limit_pass *p, const struct limit_spec *s)
 	}
 }
 
-bool
+enum failure
 limit_session_begin(struct limit_pass *p)
 {
 	const struct limit_spec *s = &limit_numbers(p->limit)->spec;
 
 	ASSERT(!p->session);
 	if (s->connections == 0)
-		return true;
+		return FAIL_NONE;
 
 	enum failure why = limit_is_keyed(s) ?
 	    begin_keyed(p, s) : begin_unkeyed(p->limit, s->connections);
 	p->session = why == FAIL_NONE;
-	if (!p->session && s->dry_run)
+	if (!p->session && s->dry_run) {
 		limit_dry_refuse(p, why);
-	else if (!p->session)
+		return FAIL_NONE;
+	}
+	if (!p->session)
 		count_refusal(p->limit, why);
-	return p->session || s->dry_run;
+	return why;
 }
 
 void

@@ -214,8 +214,11 @@ void limit_leave(struct limit_pass *p, unsigned worker, nsec_t now,
 void limit_sample(struct limit_pass *p, unsigned worker, nsec_t time,
     nsec_t now);
 
-/* A session of this key begins, or not: the `connections` of the spec. */
-bool limit_session_begin(struct limit_pass *p) MUST_USE;
+/*
+ * A session of this key begins, or why not: FAIL_CONNECTION_LIMIT by the
+ * `connections` of the spec, FAIL_KEYS_FULL if its keys can't be counted.
+ */
+enum failure limit_session_begin(struct limit_pass *p) MUST_USE;
 
 /* It ends; does nothing if none has begun. */
 void limit_session_end(struct limit_pass *p);

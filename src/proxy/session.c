@@ -281,18 +281,19 @@ static const struct client_ops ops = {
 /* --- the beginning ----------------------------------------------------- */
 
 /* The limits with `connections`; for most listeners there are none. */
-static bool
+static enum failure
 enter_session_limits(struct session *s, const struct limit **refused_by)
 {
 	const struct service *service = s->door->service;
 	const struct limits *registry = s->door->worker->shared->limits;
 	unsigned n = service->session_limit_count, i;
+	enum failure why = FAIL_NONE;
 
 	if (n == 0)
-		return true;
+		return FAIL_NONE;
 	s->passes = calloc(n, sizeof *s->passes);
 	if (s->passes == NULL)
-		return false;
+		return FAIL_MEMORY;
 	for (i = 0; i < n; i++) {
 		struct limit *l = service->session_limits[i];
 		const struct limit_spec *spec = limit_spec(l);
@@ -300,28 +301,29 @@ enter_session_limits(struct session *s, const struct limit **refused_by)
 		    limit_key_of_addr(registry, &spec->key, &s->client);
 
 		limit_pass_init(&s->passes[i], l, key, NULL);
-		if (!limit_session_begin(&s->passes[i]))
+		why = limit_session_begin(&s->passes[i]);
+		if (why != FAIL_NONE)
 			break;
 	}
-	if (i == n)
-		return true;
+	if (why == FAIL_NONE)
+		return FAIL_NONE;
 	*refused_by = s->passes[i].limit;
 	while (i-- > 0)
 		limit_session_end(&s->passes[i]);
 	free(s->passes);
 	s->passes = NULL;
-	return false;
+	return why;
 }
 
-/* False with *refused_by = NULL: no named limit did it. */
-static bool
+/* Why not?  With *refused_by = NULL: no named limit did it. */
+static enum failure
 may_enter(struct session *s, const struct limit **refused_by)
 {
 	uint64_t most = s->door->service->conf->max_connections;
 
 	*refused_by = NULL;
 	if (most != 0 && atomic_load(&s->door->service->state->sessions) > most)
-		return false;
+		return FAIL_CONNECTION_LIMIT;
 	return enter_session_limits(s, refused_by);
 }
 
@@ -375,6 +377,7 @@ session_start(struct door *d, int fd, const struct addr *from)
 	struct worker *w = d->worker;
 	struct session *s = new_session(d, fd, from);
 	const struct limit *by;
+	enum failure why;
 
 	if (s == NULL) {
 		close(fd);
@@ -382,10 +385,11 @@ session_start(struct door *d, int fd, const struct addr *from)
 		return;
 	}
 	session_watch(s);
-	if (!may_enter(s, &by)) {
+	why = may_enter(s, &by);
+	if (why != FAIL_NONE) {
 		stat_increment(&stats(s)->sessions_refused);
 		reading_begin(s);
-		begin_exchange(s, NULL, FAIL_CONNECTION_LIMIT, by);
+		begin_exchange(s, NULL, why, by);
 	} else if (d->service->conf->mode == MODE_TCP) {
 		reading_begin(s);
 		session_exchange(s, NULL, FAIL_NONE);

@@ -351,24 +351,43 @@ START_TEST(sessions_are_counted)
 {
 	spec.connections = 2;
 	with_key_or_without(_i);
-	ck_assert(limit_session_begin(&passes[0]));
-	ck_assert(limit_session_begin(&passes[1]));
-	ck_assert(!limit_session_begin(&passes[2]));
+	ck_assert_int_eq(limit_session_begin(&passes[0]), FAIL_NONE);
+	ck_assert_int_eq(limit_session_begin(&passes[1]), FAIL_NONE);
+	ck_assert_int_eq(limit_session_begin(&passes[2]),
+	    FAIL_CONNECTION_LIMIT);
 	ck_assert_uint_eq(look()->refused[FAIL_CONNECTION_LIMIT], 1);
 	limit_session_end(&passes[0]);
 	limit_session_end(&passes[0]);
 	limit_session_end(&passes[2]);
-	ck_assert(limit_session_begin(&passes[2]));
-	ck_assert(!limit_session_begin(&passes[3]));
+	ck_assert_int_eq(limit_session_begin(&passes[2]), FAIL_NONE);
+	ck_assert_int_eq(limit_session_begin(&passes[3]),
+	    FAIL_CONNECTION_LIMIT);
 	passes[3].key = OTHER_KEY;
-	ck_assert_int_eq(limit_session_begin(&passes[3]), _i);
+	ck_assert_int_eq(limit_session_begin(&passes[3]),
+	    _i ? FAIL_NONE : FAIL_CONNECTION_LIMIT);
+}
+END_TEST
+
+START_TEST(sessions_whose_keys_are_too_many_say_so)
+{
+	spec.connections = 2;
+	spec.keys = 1;
+	spec.allow_when_full = _i != 0;
+	with_key_or_without(1);
+	for (uint64_t i = 0; i < PASSES; i++)
+		passes[i].key = (i + 1) << 40;
+	for (int i = 0; i < 7; i++)
+		ck_assert_int_eq(limit_session_begin(&passes[i]), FAIL_NONE);
+	ck_assert_int_eq(limit_session_begin(&passes[7]),
+	    _i != 0 ? FAIL_NONE : FAIL_KEYS_FULL);
+	ck_assert_uint_eq(look()->refused[FAIL_KEYS_FULL], _i == 0);
 }
 END_TEST
 
 START_TEST(without_a_number_sessions_are_not_counted)
 {
 	with_key_or_without(_i);
-	ck_assert(limit_session_begin(&passes[0]));
+	ck_assert_int_eq(limit_session_begin(&passes[0]), FAIL_NONE);
 	ck_assert(!passes[0].session);
 	limit_session_end(&passes[0]);
 }
@@ -517,6 +536,7 @@ add_gates(Suite *s)
 	tcase_add_test(t, keys_do_not_touch_each_other);
 	tcase_add_loop_test(t, a_full_table_refuses_or_allows, 0, 2);
 	tcase_add_loop_test(t, sessions_are_counted, 0, 2);
+	tcase_add_loop_test(t, sessions_whose_keys_are_too_many_say_so, 0, 2);
 	tcase_add_loop_test(t, without_a_number_sessions_are_not_counted, 0,
 	    2);
 	suite_add_tcase(s, t);

@@ -313,12 +313,13 @@ START_TEST(sessions_too)
 	house.spec.connections = 2;
 	dry_house(_i, 0, 0);
 	for (int i = 0; i < 4; i++)
-		ck_assert(limit_session_begin(&house.guests[i]));
+		ck_assert_int_eq(limit_session_begin(&house.guests[i]),
+		    FAIL_NONE);
 	ck_assert_int_eq(house.guests[2].would, FAIL_CONNECTION_LIMIT);
 	ck_assert_uint_eq(look(&house).would[FAIL_CONNECTION_LIMIT], 2);
 	limit_session_end(&house.guests[2]);
 	limit_session_end(&house.guests[1]);
-	ck_assert(limit_session_begin(&house.guests[4]));
+	ck_assert_int_eq(limit_session_begin(&house.guests[4]), FAIL_NONE);
 	ck_assert_int_eq(house.guests[4].would, FAIL_NONE);
 }
 END_TEST

@@ -209,10 +209,12 @@ void limit_leave(struct limit_pass *p, unsigned worker, nsec_t now,
 
 /*
  * What p let in took so long there, and says something of what is behind the
- * limit; for p->adapts, before limit_leave().  It may change the limit.
+ * limit; for p->adapts, before limit_leave().  It may change the limit.  If it
+ * has failed there its time counts, and is that of those that have not: who
+ * turns away what is too much takes as long for each as if it had queued.
  */
 void limit_sample(struct limit_pass *p, unsigned worker, nsec_t time,
-    nsec_t now);
+    bool failed, nsec_t now);
 
 /*
  * A session of this key begins, or why not: FAIL_CONNECTION_LIMIT by the

@@ -136,6 +136,9 @@ step_if_due(struct limit_adapt *a, struct gate *g, unsigned worker,
 		.in_use = all.in_use - a->before.in_use,
 	};
 
+	/* As long as nothing comes of it, no load is the right one. */
+	if (seen.count == 0)
+		a->before = all;
 	if (!a->on || !adapt_is_due(&a->adapt, &seen, now))
 		return;
 	a->before = all;
@@ -146,7 +149,8 @@ step_if_due(struct limit_adapt *a, struct gate *g, unsigned worker,
 }
 
 void
-limit_sample(struct limit_pass *p, unsigned worker, nsec_t time, nsec_t now)
+limit_sample(struct limit_pass *p, unsigned worker, nsec_t time, bool failed,
+    nsec_t now)
 {
 	struct limit *l = p->limit;
 	struct limit_adapt *a = adapt_of(l);
@@ -154,9 +158,11 @@ limit_sample(struct limit_pass *p, unsigned worker, nsec_t time, nsec_t now)
 	struct gate *g = l->gate;
 
 	ASSERT(worker < a->workers && p->inside);
-	add(&t->count, 1);
 	add(&t->time, time);
-	add(&t->in_use, gate_taken(g));
+	if (!failed) {
+		add(&t->count, 1);
+		add(&t->in_use, gate_taken(g));
+	}
 	if (now < atomic_load_explicit(&a->look_at, memory_order_relaxed) ||
 	    pthread_mutex_trylock(&a->lock) != 0)
 		return;

@@ -230,19 +230,20 @@ on_waited(struct gate_waiter *waiter, enum failure why)
 
 /*
  * To a limit that adapts, whole responses tell how long it takes upstream; what
- * failed does not, nor an error of the server, which may be quicker than any
- * response, nor a tunnel or a stream, which lasts as its ends like, nor what
- * was held up for want of bandwidth.
+ * failed does not, nor a tunnel or a stream, which lasts as its ends like, nor
+ * what was held up for want of bandwidth.  An error of the server, which may be
+ * quicker than any response, is one that has failed there; so is a 429, by
+ * which it says that more came than it takes.
  */
 static APART void
 sample(const struct exchange *x, struct limit_pass *p, nsec_t now)
 {
 	nsec_t time = now - MIN(now, x->times.admitted);
+	bool failed = x->response_status >= 500 || x->response_status == 429;
 
 	if (p->inside && x->why == FAIL_NONE && time <= SAMPLE_MOST &&
-	    x->response_status >= 200 && x->response_status < 500 &&
-	    !throttling_held(x))
-		limit_sample(p, x->worker->id, time, now);
+	    x->response_status >= 200 && !throttling_held(x))
+		limit_sample(p, x->worker->id, time, failed, now);
 }
 
 static void

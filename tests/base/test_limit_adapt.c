@@ -86,21 +86,33 @@ look(void)
 	return s;
 }
 
-/* So many are inside at once, for so long, again and again for a second. */
+/*
+ * So many are inside at once, or as many as may be, for so long, again and
+ * again for a second; and all but `good` of them fail there.
+ */
 static void
-be_inside(int count, nsec_t time)
+be_inside_or_fail(int most, int good, nsec_t time)
 {
 	for (nsec_t end = now + SEC; now < end;) {
+		int count = (int)MIN(look().gate.limit, (uint64_t)most);
+
 		for (int i = 0; i < count; i++)
 			ck_assert_int_eq(enter(i), GATE_TAKEN);
 		now += time;
 		for (int i = 0; i < count; i++) {
 			unsigned worker = (unsigned)i % CREW;
 
-			limit_sample(&passes[i], worker, time, now);
+			limit_sample(&passes[i], worker, time, i >= good,
+			    now);
 			limit_leave(&passes[i], worker, now, FAIL_NONE);
 		}
 	}
+}
+
+static void
+be_inside(int count, nsec_t time)
+{
+	be_inside_or_fail(count, count, time);
 }
 
 /* A reload. */
@@ -127,6 +139,30 @@ START_TEST(it_begins_low_and_grows_while_nothing_queues)
 }
 END_TEST
 
+/* They take as long as ever, but no more of them are any good. */
+START_TEST(it_does_not_grow_into_what_is_turned_away)
+{
+	enum { TAKEN = 3 };
+
+	for (int i = 0; i < 30; i++)
+		be_inside_or_fail(PASSES, TAKEN, 10 * MSEC);
+	ck_assert_uint_ge(look().gate.limit, TAKEN);
+	ck_assert_uint_le(look().gate.limit, TAKEN + 2);
+	ck_assert_uint_le(look().base, 12 * MSEC);
+}
+END_TEST
+
+START_TEST(what_only_fails_tells_nothing)
+{
+	for (int i = 0; i < 30; i++)
+		be_inside_or_fail(ADAPT_FIRST, 0, 10 * MSEC);
+	ck_assert_uint_eq(look().gate.limit, ADAPT_FIRST);
+	ck_assert_uint_eq(look().base, 0);
+	be_inside(ADAPT_FIRST, 10 * MSEC);
+	ck_assert_uint_eq(look().base, 10 * MSEC);
+}
+END_TEST
+
 START_TEST(whoever_waits_gets_what_it_grows_by)
 {
 	for (int i = 0; i < PASSES; i++)
@@ -134,7 +170,7 @@ START_TEST(whoever_waits_gets_what_it_grows_by)
 	ck_assert_uint_eq(look().gate.waiting, 3);
 	for (int i = 0; i < 1000 && look().gate.waiting > 0; i++) {
 		now += 10 * MSEC;
-		limit_sample(&passes[0], 0, 10 * MSEC, now);
+		limit_sample(&passes[0], 0, 10 * MSEC, false, now);
 		crew_settle();
 	}
 	ck_assert_int_eq(served, 3);
@@ -213,7 +249,7 @@ come_and_go(void *arg)
 	for (int i = 0; i < ROUNDS; i++) {
 		mine += MSEC;
 		if (limit_enter(p, worker, mine, &w) == GATE_TAKEN)
-			limit_sample(p, worker, MSEC, mine);
+			limit_sample(p, worker, MSEC, false, mine);
 		limit_leave(p, worker, mine, FAIL_NONE);
 		crew_read(worker);
 	}
@@ -255,6 +291,8 @@ main(void)
 
 	tcase_add_checked_fixture(t, adaptive, clean_up);
 	tcase_add_test(t, it_begins_low_and_grows_while_nothing_queues);
+	tcase_add_test(t, it_does_not_grow_into_what_is_turned_away);
+	tcase_add_test(t, what_only_fails_tells_nothing);
 	tcase_add_test(t, whoever_waits_gets_what_it_grows_by);
 	tcase_add_test(t, it_is_not_without_being_told);
 	tcase_add_test(t, a_reload_keeps_what_was_found);

@@ -134,6 +134,33 @@ def test_errors_of_the_server_tell_nothing(gateway, upstream, status):
     assert base(daemon) == 0
 
 
+class Bouncer(Slots):
+    """Works on so many, and turns the others away at once."""
+
+    def __call__(self, wire):
+        while wire.read_message() is not None:
+            status = 200
+            if self.free.acquire(blocking=False):
+                time.sleep(SERVICE)
+                self.free.release()
+            else:
+                status = self.status
+            wire.send(b"HTTP/1.1 %d Said\r\nContent-Length: 0\r\n\r\n"
+                      % status)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_it_does_not_grow_into_what_is_turned_away(gateway, upstream, status):
+    slots = 12
+    server = upstream(Bouncer(slots))
+    server.behaviour.status = status
+    daemon = adaptive(gateway, server, "concurrency_min = 1")
+    with Crowd(daemon.port, 5 * slots):
+        wait_for(lambda: daemon.count("requests", code="200") > 3000, LONG)
+        wait_for(lambda: stays(daemon, slots / 2, 1.5 * slots), LONG,
+                 what=lambda: permits(daemon))
+
+
 def test_what_is_held_for_bandwidth_tells_nothing(gateway, upstream):
     def behave(wire):
         while (m := wire.read_message()) is not None:

@@ -197,6 +197,42 @@ check_tcp_limits(struct checking *k, const struct conf_listener *l)
 	}
 }
 
+static bool
+is_a_listeners(const struct config *c, size_t limit)
+{
+	for (size_t i = 0; i < c->listener_count; i++)
+		if (conf_refs_have(&c->listener[i].limits, limit))
+			return true;
+	return false;
+}
+
+static bool
+is_anothers(const struct config *c, size_t limit)
+{
+	for (size_t i = 0; i < c->route_count; i++)
+		if (conf_refs_have(&c->route[i].limits, limit))
+			return true;
+	for (size_t i = 0; i < c->upstream_count; i++)
+		if (conf_refs_have(&c->upstream[i].limits, limit))
+			return true;
+	return false;
+}
+
+/* Where a request goes is known long after its client has connected. */
+static void
+check_connections(struct checking *k)
+{
+	const struct config *c = k->config;
+
+	for (size_t i = 0; i < c->limit_count; i++) {
+		check_look_at(k, SECTION_limit, i);
+		if (c->limit[i].connections > 0 && is_anothers(c, i) &&
+		    !is_a_listeners(c, i))
+			check_wrong(k, "connections", "connections: clients "
+			    "connect to listeners, and none has this limit");
+	}
+}
+
 void
 check_limits_passed(struct checking *k)
 {
@@ -221,4 +257,5 @@ check_limits_passed(struct checking *k)
 		if (bad)
 			check_wrong(k, "limits", text, CONF_LIMITS_PASSED);
 	}
+	check_connections(k);
 }

@@ -162,6 +162,9 @@ static const struct { const char *text, *errors; } wrong[] = {
 	{ FORWARD "[limit l]\nkey = header:a\nconnections = 3\n",
 	  "x.conf:6: [limit l] connections: of a client that has connected "
 	  "only its address is known\n" },
+	{ TCP UPSTREAM "limits = l\n[limit l]\nrate = 1/s\nconnections = 3\n",
+	  "x.conf:10: [limit l] connections: clients connect to listeners, "
+	  "and none has this limit\n" },
 	{ TCP "limits = l\n" UPSTREAM "[limit l]\nkey = host\nrate = 1/s\n",
 	  "x.conf:5: [listener t] limit l asks for what only a request has, "
 	  "and tcp has none\n" },

@@ -22,6 +22,7 @@ static_assert((uint64_t)PACE_MOST * CROWD <= UINT64_MAX / NSEC_PER_SEC,
     "a product would overflow");
 
 enum { QUANTUM_LEAST = 1024, QUANTUM_MOST = 65536 };
+enum { QUANTA_LEAST = 4 };	/* in a burst */
 
 #define QUANTUM_TIME	(8 * NSEC_PER_MSEC)
 #define LOOK_AGAIN	NSEC_PER_SEC
@@ -41,8 +42,8 @@ pace_spec_init(struct pace_spec *s, uint64_t rate, uint64_t burst)
 	s->depth = (nsec_t)((unsigned __int128)most * NSEC_PER_SEC / rate);
 	quantum = MAX(quantum, (uint64_t)QUANTUM_LEAST);
 	quantum = MIN(quantum, (uint64_t)QUANTUM_MOST);
-	/* What never comes together must not be waited for. */
-	s->quantum = MAX(MIN(quantum, most / 2), 1);
+	/* The rest of a burst is for timers that are late. */
+	s->quantum = MAX(MIN(quantum, most / QUANTA_LEAST), 1);
 }
 
 void

@@ -10,7 +10,7 @@
  *	take -> 0, wait_begin ... (that time) ... wait_end, take -> n
  *
  * Less than a quantum isn't let through, as much as comes in 8 ms but 1 to 64
- * KiB, or reads would be many and small.  Of those who wait, each is told a
+ * KiB and a quarter of a burst, or reads would be many and small.  Of those who wait, each is told a
  * time a quantum later than the one before, so that they neither wake all
  * together nor starve; who comes anew while others wait gets only what these
  * leave.  What is there more than that is shared.  All of them look again each

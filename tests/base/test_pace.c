@@ -310,6 +310,7 @@ struct sim {
 	unsigned	 flows;
 	unsigned	 keys;		/* 0: none */
 	bool		 hungry;	/* always more to be read */
+	nsec_t		 late;		/* what a timer may be, beyond that */
 };
 
 enum { MOST_FLOWS = 1000, MOST_KEYS = 3 };
@@ -331,10 +332,11 @@ next_flow(const struct sim *s)
 
 /* A wheel's bucket is 8 ms wide, and a turn of a loop may be long. */
 static nsec_t
-fires_at(nsec_t due)
+fires_at(const struct sim *s, nsec_t due)
 {
 	nsec_t tick = (due + 8 * MSEC - 1) / (8 * MSEC) * 8 * MSEC;
 
+	tick += rng_below(&dice, s->late + 1);
 	return tick + rng_below(&dice, rng_below(&dice, 20) == 0 ? MSEC :
 	    MSEC / 20);
 }
@@ -349,7 +351,7 @@ step(const struct sim *s, struct sim_flow *f)
 		pace_wait_end(&f->use, f->at);
 	n = pace_take(&f->use, want, f->at);
 	if (n == 0) {
-		f->at = fires_at(pace_wait_begin(&f->use, f->at));
+		f->at = fires_at(s, pace_wait_begin(&f->use, f->at));
 		return;
 	}
 	came = s->hungry ? n : rng_below(&dice, n + 1);
@@ -394,28 +396,38 @@ run_until(const struct sim *s, nsec_t end)
 #define LEAST	65536
 
 static const struct sim full_rate[] = {
-	{ "1k", 1024, LEAST, 400 * SEC, 1, 0, true },
-	{ "1k, 3", 1024, LEAST, 400 * SEC, 3, 0, true },
-	{ "1k, 100", 1024, LEAST, 4000 * SEC, 100, 0, true },
-	{ "1k, keys", 1024, LEAST, 400 * SEC, 9, 3, true },
-	{ "100k", 102400, LEAST, 60 * SEC, 1, 0, true },
-	{ "100k, 100", 102400, LEAST, 60 * SEC, 100, 0, true },
-	{ "100k, keys", 102400, LEAST, 60 * SEC, 99, 3, true },
-	{ "1m", MIB, LEAST, 20 * SEC, 1, 0, true },
-	{ "1m, 3", MIB, LEAST, 20 * SEC, 3, 0, true },
-	{ "1m, 100", MIB, LEAST, 60 * SEC, 100, 0, true },
-	{ "1m, 1000", MIB, MIB, 60 * SEC, 1000, 0, true },
-	{ "1m, keys", MIB, LEAST, 20 * SEC, 3, 3, true },
-	{ "1m, keys, 30", MIB, LEAST, 20 * SEC, 30, 3, true },
-	{ "3.3m", 3333333, 66667, 20 * SEC, 3, 0, true },
-	{ "600m", 600000000, 12000000, 5 * SEC, 1, 0, true },
-	{ "600m, 3", 600000000, 12000000, 5 * SEC, 3, 0, true },
-	{ "600m, 100", 600000000, 12000000, 5 * SEC, 100, 0, true },
-	{ "600m, keys", 600000000, 12000000, 5 * SEC, 9, 3, true },
-	{ "5g", 5000000000, 100000000, 2 * SEC, 1, 0, true },
-	{ "5g, 3", 5000000000, 100000000, 2 * SEC, 3, 0, true },
-	{ "5g, 100", 5000000000, 100000000, 2 * SEC, 100, 0, true },
-	{ "5g, keys", 5000000000, 100000000, 2 * SEC, 3, 3, true },
+	{ "1k", 1024, LEAST, 400 * SEC, 1, 0, true, 0 },
+	{ "1k, 3", 1024, LEAST, 400 * SEC, 3, 0, true, 0 },
+	{ "1k, 100", 1024, LEAST, 4000 * SEC, 100, 0, true, 0 },
+	{ "1k, keys", 1024, LEAST, 400 * SEC, 9, 3, true, 0 },
+	{ "100k", 102400, LEAST, 60 * SEC, 1, 0, true, 0 },
+	{ "100k, 100", 102400, LEAST, 60 * SEC, 100, 0, true, 0 },
+	{ "100k, keys", 102400, LEAST, 60 * SEC, 99, 3, true, 0 },
+	{ "1m", MIB, LEAST, 20 * SEC, 1, 0, true, 0 },
+	{ "1m, 3", MIB, LEAST, 20 * SEC, 3, 0, true, 0 },
+	{ "1m, 100", MIB, LEAST, 60 * SEC, 100, 0, true, 0 },
+	{ "1m, 1000", MIB, MIB, 60 * SEC, 1000, 0, true, 0 },
+	{ "1m, keys", MIB, LEAST, 20 * SEC, 3, 3, true, 0 },
+	{ "1m, keys, 30", MIB, LEAST, 20 * SEC, 30, 3, true, 0 },
+	{ "3.3m", 3333333, 66667, 20 * SEC, 3, 0, true, 0 },
+	{ "600m", 600000000, 12000000, 5 * SEC, 1, 0, true, 0 },
+	{ "600m, 3", 600000000, 12000000, 5 * SEC, 3, 0, true, 0 },
+	{ "600m, 100", 600000000, 12000000, 5 * SEC, 100, 0, true, 0 },
+	{ "600m, keys", 600000000, 12000000, 5 * SEC, 9, 3, true, 0 },
+	{ "5g", 5000000000, 100000000, 2 * SEC, 1, 0, true, 0 },
+	{ "5g, 3", 5000000000, 100000000, 2 * SEC, 3, 0, true, 0 },
+	{ "5g, 100", 5000000000, 100000000, 2 * SEC, 100, 0, true, 0 },
+	{ "5g, keys", 5000000000, 100000000, 2 * SEC, 3, 3, true, 0 },
+	/* What came while a timer was late isn't lost, if a burst holds it. */
+	{ "1m, late", MIB, LEAST, 20 * SEC, 1, 0, true, 40 * MSEC },
+	{ "3.2m, late", 3276800, LEAST, 20 * SEC, 1, 0, true, 10 * MSEC },
+	{ "3.2m, keys, late", 3276800, LEAST, 20 * SEC, 3, 3, true,
+	    10 * MSEC },
+	{ "400m, late", 400 * MIB, 8 * MIB, 5 * SEC, 1, 0, true, 10 * MSEC },
+	{ "400m, keys, late", 400 * MIB, 8 * MIB, 5 * SEC, 3, 3, true,
+	    10 * MSEC },
+	{ "400m, 100, late", 400 * MIB, 8 * MIB, 5 * SEC, 100, 0, true,
+	    10 * MSEC },
 };
 
 /* Each of those who share gets half of what is its due at least. */
@@ -459,12 +471,12 @@ START_TEST(all_of_the_rate_passes_and_never_more)
 END_TEST
 
 static const struct sim random_takers[] = {
-	{ "1k", 1024, LEAST, 200 * SEC, 10, 0, false },
-	{ "1m", MIB, MIB, 20 * SEC, 10, 0, false },
-	{ "1m, keys", MIB, LEAST, 20 * SEC, 30, 3, false },
-	{ "600m", 600000000, 12000000, 5 * SEC, 10, 0, false },
-	{ "5g", 5000000000, 100000000, SEC, 10, 0, false },
-	{ "5g, keys", 5000000000, 100000000, SEC, 30, 3, false },
+	{ "1k", 1024, LEAST, 200 * SEC, 10, 0, false, 0 },
+	{ "1m", MIB, MIB, 20 * SEC, 10, 0, false, 0 },
+	{ "1m, keys", MIB, LEAST, 20 * SEC, 30, 3, false, 0 },
+	{ "600m", 600000000, 12000000, 5 * SEC, 10, 0, false, 0 },
+	{ "5g", 5000000000, 100000000, SEC, 10, 0, false, 0 },
+	{ "5g, keys", 5000000000, 100000000, SEC, 30, 3, false, 0 },
 };
 
 START_TEST(never_more_than_the_rate_passes_in_any_time)

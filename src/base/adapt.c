@@ -331,15 +331,20 @@ uint64_t
 adapt_step(struct adapt *a, const struct adapt_seen *seen, nsec_t now)
 {
 	double count = (double)MAX(seen->count, 1);
+	double came = MAX(count - (double)seen->lost, 1);
 	struct adapt_point p = {
 		.count = count,
 		.in_use = MAX((double)seen->in_use / count, 1),
-		.time = MIN(MAX((double)seen->time / count, 1.0), TIME_MOST),
+		.time = MIN(MAX((double)seen->time / came, 1.0), TIME_MOST),
 	};
 	uint64_t was = adapt_limit(a);
 
 	if (a->settles) {
 		a->settles = false;
+	} else if (seen->lost != 0 && seen->lost >= seen->count) {
+		/* Nothing came: how few that is for, nobody can tell. */
+		a->limit = bounded(a, a->limit / PROBE);
+		a->settles = adapt_limit(a) != was;
 	} else if (p.in_use >= a->limit / 2) {
 		if (learn(a, &p, (double)(now - MIN(now, a->stepped))))
 			a->limit = bounded(a, choose(a, p.in_use));

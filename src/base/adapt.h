@@ -21,6 +21,13 @@
  * all where the answer is known, and longer where few come or their times
  * differ much.  When times have surely changed, what was seen is forgotten.
  *
+ * Where requests are lost, since the upstream is so late that nobody waits for
+ * it any more, the times of those that are not have an end that looks like
+ * room; and so have those of an upstream that turns away what it doesn't take.
+ * So the time of the lost, and of what was turned away, counts as that of the
+ * others, which is what each takes by Little's law: as many as are in use, by
+ * how many come out.  While all are lost the limit is lowered.
+ *
  * Sources: L. Brakmo and L. Peterson, TCP Vegas, 1995 (a queue from base and
  * time); N. Cardwell et al., BBR, 2016 (rate times base, each seen where the
  * other can't be); Netflix, concurrency-limits, 2018 (none of it while less
@@ -54,8 +61,10 @@ struct adapt_bounds {
 
 /* What was seen since the last step. */
 struct adapt_seen {
-	uint64_t	count;		/* of responses */
-	nsec_t		time;		/* theirs, together */
+	uint64_t	count;		/* of requests that are over */
+	uint64_t	lost;		/* of them, without a response */
+	nsec_t		time;		/* that all took, together, and what */
+					/* was turned away */
 	uint64_t	in_use;		/* how many there were at the end of */
 					/* each, together */
 };

@@ -54,6 +54,12 @@ struct limit_by {
 /* Where it is first attached; keyed limits rank before all others. */
 enum limit_site { LIMIT_AT_UPSTREAM, LIMIT_AT_ROUTE, LIMIT_AT_LISTENER };
 
+/*
+ * What became of what a limit let in: there was a response; an upstream that
+ * takes no more said so; or none came while anybody waited.
+ */
+enum limit_outcome { LIMIT_SERVED, LIMIT_TURNED_AWAY, LIMIT_LOST };
+
 /* Ways of bytes: from the client, and to it. */
 enum limit_way { LIMIT_IN, LIMIT_OUT, LIMIT_WAYS };
 
@@ -209,12 +215,10 @@ void limit_leave(struct limit_pass *p, unsigned worker, nsec_t now,
 
 /*
  * What p let in took so long there, and says something of what is behind the
- * limit; for p->adapts, before limit_leave().  It may change the limit.  If it
- * has failed there its time counts, and is that of those that have not: who
- * turns away what is too much takes as long for each as if it had queued.
+ * limit; for p->adapts, before limit_leave().  It may change the limit.
  */
-void limit_sample(struct limit_pass *p, unsigned worker, nsec_t time,
-    bool failed, nsec_t now);
+void limit_sample(struct limit_pass *p, unsigned worker,
+    enum limit_outcome what, nsec_t time, nsec_t now);
 
 /*
  * A session of this key begins, or why not: FAIL_CONNECTION_LIMIT by the

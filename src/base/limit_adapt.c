@@ -27,6 +27,8 @@ sum(const struct limit_adapt *a)
 
 		all.count += atomic_load_explicit(&t->count,
 		    memory_order_relaxed);
+		all.lost += atomic_load_explicit(&t->lost,
+		    memory_order_relaxed);
 		all.time += atomic_load_explicit(&t->time,
 		    memory_order_relaxed);
 		all.in_use += atomic_load_explicit(&t->in_use,
@@ -132,6 +134,7 @@ step_if_due(struct limit_adapt *a, struct gate *g, unsigned worker,
 	struct adapt_seen all = sum(a);
 	struct adapt_seen seen = {
 		.count = all.count - a->before.count,
+		.lost = all.lost - a->before.lost,
 		.time = all.time - a->before.time,
 		.in_use = all.in_use - a->before.in_use,
 	};
@@ -149,8 +152,8 @@ step_if_due(struct limit_adapt *a, struct gate *g, unsigned worker,
 }
 
 void
-limit_sample(struct limit_pass *p, unsigned worker, nsec_t time, bool failed,
-    nsec_t now)
+limit_sample(struct limit_pass *p, unsigned worker, enum limit_outcome what,
+    nsec_t time, nsec_t now)
 {
 	struct limit *l = p->limit;
 	struct limit_adapt *a = adapt_of(l);
@@ -159,8 +162,9 @@ limit_sample(struct limit_pass *p, unsigned worker, nsec_t time, bool failed,
 
 	ASSERT(worker < a->workers && p->inside);
 	add(&t->time, time);
-	if (!failed) {
+	if (what != LIMIT_TURNED_AWAY) {
 		add(&t->count, 1);
+		add(&t->lost, what == LIMIT_LOST);
 		add(&t->in_use, gate_taken(g));
 	}
 	if (now < atomic_load_explicit(&a->look_at, memory_order_relaxed) ||

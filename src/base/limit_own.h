@@ -36,6 +36,7 @@ struct limit_side {
 /* What one worker saw of the responses, since ever; it alone writes. */
 struct limit_tally {
 	_Alignas(CACHE_LINE) _Atomic uint64_t count;
+	_Atomic uint64_t	 lost;
 	_Atomic nsec_t		 time;
 	_Atomic uint64_t	 in_use;
 };

@@ -9,12 +9,12 @@
  *
  *	take -> 0, wait_begin ... (that time) ... wait_end, take -> n
  *
- * Less than a quantum isn't let through, as much as comes in 8 ms but 1 to 64
- * KiB and a quarter of a burst, or reads would be many and small.  Of those who wait, each is told a
- * time a quantum later than the one before, so that they neither wake all
- * together nor starve; who comes anew while others wait gets only what these
- * leave.  What is there more than that is shared.  All of them look again each
- * second, since some may have gone.
+ * Less than a quantum isn't let through, or reads would be many and small: as
+ * much as comes in 8 ms, but 1 to 64 KiB, and a quarter of a burst at most.  Of
+ * those who wait, each is told a time a quantum later than the one before, so
+ * that they neither wake all together nor starve; who comes anew while others
+ * wait gets only what these leave.  What is there more than that is shared.
+ * All of them look again each second, since some may have gone.
  *
  * In dry run everything passes at once, and is charged when it has; whoever has
  * taken more than there was isn't, but is counted.

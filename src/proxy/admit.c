@@ -228,22 +228,35 @@ on_waited(struct gate_waiter *waiter, enum failure why)
 
 /* --- giving back ------------------------------------------------------- */
 
+/* A whole request was sent, and nobody waited until there was a response. */
+static bool
+is_lost(const struct exchange *x, nsec_t time)
+{
+	if (x->times.requested == 0 || x->response_status != 0)
+		return false;
+	return x->why == FAIL_RESPONSE_TIMEOUT ||
+	    (x->why == FAIL_CLIENT_CLOSED && time <= SAMPLE_MOST);
+}
+
 /*
- * To a limit that adapts, whole responses tell how long it takes upstream; what
- * failed does not, nor a tunnel or a stream, which lasts as its ends like, nor
- * what was held up for want of bandwidth.  An error of the server, which may be
- * quicker than any response, is one that has failed there; so is a 429, by
- * which it says that more came than it takes.
+ * To a limit that adapts, whole responses tell how long it takes upstream, and
+ * so does what is too late for anybody to wait for it.  What failed otherwise
+ * does not, nor a tunnel or a stream, which lasts as its ends like, nor what
+ * was held up for want of bandwidth.  An error of the server may be quicker
+ * than any response: it is of what was turned away, and so is a 429.
  */
 static APART void
 sample(const struct exchange *x, struct limit_pass *p, nsec_t now)
 {
 	nsec_t time = now - MIN(now, x->times.admitted);
-	bool failed = x->response_status >= 500 || x->response_status == 429;
+	bool lost = is_lost(x, time);
+	bool came = x->why == FAIL_NONE && time <= SAMPLE_MOST &&
+	    x->response_status >= 200;
+	bool away = x->response_status >= 500 || x->response_status == 429;
 
-	if (p->inside && x->why == FAIL_NONE && time <= SAMPLE_MOST &&
-	    x->response_status >= 200 && !throttling_held(x))
-		limit_sample(p, x->worker->id, time, failed, now);
+	if (p->inside && (lost || came) && !throttling_held(x))
+		limit_sample(p, x->worker->id, lost ? LIMIT_LOST :
+		    away ? LIMIT_TURNED_AWAY : LIMIT_SERVED, time, now);
 }
 
 static void

@@ -164,6 +164,48 @@ START_TEST(it_follows_a_change_within_30_s)
 }
 END_TEST
 
+/*
+ * Nine of ten servers fail, and who waits for long gives up: all that come back
+ * have taken as long as that, however many are inside.
+ */
+START_TEST(it_comes_down_though_nobody_waits_for_what_is_late)
+{
+	open_story((enum sim_times)_i, 0, 0, 2026);
+	set_upstream(400, 20, 1.5);
+	sim_run(30);
+	sim.opts.patience = 100 * MSEC;
+	sim_upstream(40, 20 * MSEC);
+	sim_run(30);
+	sim.sums.served = sim.sums.lost = 0;
+	sim_run(10);
+	ck_assert_uint_ge(adapt_limit(&sim.adapt), 30);
+	ck_assert_uint_le(adapt_limit(&sim.adapt), 60);
+	ck_assert_uint_le(sim.sums.lost * 20, sim.sums.served);
+	sim_close();
+}
+END_TEST
+
+START_TEST(it_comes_down_when_nothing_comes)
+{
+	open_story(SIM_CONSTANT, 0, 0, 2026);
+	set_upstream(100, 20, 1.5);
+	sim_run(30);
+	ck_assert_uint_ge(adapt_limit(&sim.adapt), 80);
+	for (int i = 0; i < 40; i++) {
+		uint64_t limit = adapt_limit(&sim.adapt);
+		uint64_t lost = MAX(limit, 20);
+
+		sim.now += SEC;
+		(void)adapt_step(&sim.adapt, &(struct adapt_seen){
+			.count = lost, .lost = lost, .in_use = lost * limit,
+			.time = lost * 100 * MSEC,
+		}, sim.now);
+	}
+	ck_assert_uint_eq(adapt_limit(&sim.adapt), 1);
+	sim_close();
+}
+END_TEST
+
 /* --- what it does not do ------------------------------------------------ */
 
 START_TEST(it_never_goes_below_two_fifths_of_what_is_worked_on)
@@ -230,6 +272,7 @@ START_TEST(nothing_it_sees_makes_no_number_of_it)
 	for (int i = 0; i < 300000; i++) {
 		struct adapt_seen seen = {
 			.count = values[rng_below(&seed, 8)],
+			.lost = values[rng_below(&seed, 8)],
 			.time = values[rng_below(&seed, 8)],
 			.in_use = values[rng_below(&seed, 8)],
 		};
@@ -287,6 +330,9 @@ main(void)
 	tcase_add_loop_test(t, it_comes_to_the_right_limit_within_30_s, 0,
 	    SIM_TIMES);
 	tcase_add_loop_test(t, it_follows_a_change_within_30_s, 0, SIM_TIMES);
+	tcase_add_loop_test(t,
+	    it_comes_down_though_nobody_waits_for_what_is_late, 0, SIM_TIMES);
+	tcase_add_test(t, it_comes_down_when_nothing_comes);
 	tcase_add_loop_test(t,
 	    it_never_goes_below_two_fifths_of_what_is_worked_on, 0, SIM_TIMES);
 	tcase_add_loop_test(t, it_stays_while_less_than_half_is_used, 0,

@@ -102,8 +102,8 @@ be_inside_or_fail(int most, int good, nsec_t time)
 		for (int i = 0; i < count; i++) {
 			unsigned worker = (unsigned)i % CREW;
 
-			limit_sample(&passes[i], worker, time, i >= good,
-			    now);
+			limit_sample(&passes[i], worker, i < good ?
+			    LIMIT_SERVED : LIMIT_TURNED_AWAY, time, now);
 			limit_leave(&passes[i], worker, now, FAIL_NONE);
 		}
 	}
@@ -170,7 +170,7 @@ START_TEST(whoever_waits_gets_what_it_grows_by)
 	ck_assert_uint_eq(look().gate.waiting, 3);
 	for (int i = 0; i < 1000 && look().gate.waiting > 0; i++) {
 		now += 10 * MSEC;
-		limit_sample(&passes[0], 0, 10 * MSEC, false, now);
+		limit_sample(&passes[0], 0, LIMIT_SERVED, 10 * MSEC, now);
 		crew_settle();
 	}
 	ck_assert_int_eq(served, 3);
@@ -249,7 +249,8 @@ come_and_go(void *arg)
 	for (int i = 0; i < ROUNDS; i++) {
 		mine += MSEC;
 		if (limit_enter(p, worker, mine, &w) == GATE_TAKEN)
-			limit_sample(p, worker, MSEC, false, mine);
+			limit_sample(p, worker, i % 8 == 0 ? LIMIT_LOST :
+			    LIMIT_SERVED, MSEC, mine);
 		limit_leave(p, worker, mine, FAIL_NONE);
 		crew_read(worker);
 	}

@@ -6,8 +6,9 @@
  * Clients come at random, at a fixed rate whatever becomes of them.  They pass
  * a gate (the real one), wait there up to its timeout, and go to an upstream
  * that works on `servers` of them at once and has the others queue, first in
- * first out.  The gate's limit is a number or the controller's (base/adapt).
- * Hours take seconds, and the same seed is the same story.
+ * first out, until they lose patience.  The gate's limit is a number or the
+ * controller's (base/adapt). Hours take seconds, and the same seed is the same
+ * story.
  *
  * Owner:    the test; all of it is static, so there is one at a time.
  */
@@ -32,6 +33,7 @@ struct sim_opts {
 	struct adapt_bounds	bounds;		/* max 0: the gate's limit */
 	enum sim_times		times;
 	nsec_t			deadline;	/* from arrival; 0: none */
+	nsec_t			patience;	/* once inside; 0: endless */
 	uint64_t		seed;
 };
 
@@ -43,6 +45,7 @@ struct sim_sums {
 	uint64_t	refused;	/* at once */
 	uint64_t	thrown_out;	/* by the gate, later */
 	uint64_t	timed_out;	/* while they waited */
+	uint64_t	lost;		/* without patience */
 	nsec_t		waited;		/* of those let in, before the gate */
 	nsec_t		most_waited;
 	nsec_t		inside;		/* of those served, behind it */
@@ -241,9 +244,12 @@ sim_on_timeout(struct sim_client *c)
 }
 
 static inline void
-sim_step(nsec_t time)
+sim_step(nsec_t time, bool lost)
 {
+	if (sim.opts.bounds.max == 0)
+		return;
 	sim.seen.count++;
+	sim.seen.lost += lost;
 	sim.seen.time += time;
 	sim.seen.in_use += gate_taken(sim.gate);
 	if (!adapt_is_due(&sim.adapt, &sim.seen, sim.now))
@@ -264,8 +270,19 @@ sim_on_end(void)
 	sim.sums.served++;
 	sim.sums.inside += sim.now - c->admitted;
 	sim.sums.good += deadline == 0 || sim.now - c->arrived <= deadline;
-	if (sim.opts.bounds.max != 0)
-		sim_step(sim.now - c->admitted);
+	sim_step(sim.now - c->admitted, false);
+	sim_forget(c);
+	gate_release(sim.gate, 0, sim.now);
+}
+
+/* Nobody waits for it any more, and the upstream hasn't begun with it. */
+static inline void
+sim_on_lost(struct sim_client *c)
+{
+	list_remove(&c->link);
+	sim.inside--;
+	sim.sums.lost++;
+	sim_step(sim.now - c->admitted, true);
 	sim_forget(c);
 	gate_release(sim.gate, 0, sim.now);
 }
@@ -324,10 +341,17 @@ sim_event(nsec_t until)
 	nsec_t ends = sim.busy > 0 ? sim.working[0]->ends : NSEC_NEVER;
 	nsec_t late = first == NULL ? NSEC_NEVER :
 	    first->arrived + sim.opts.gate.queue_timeout;
+	struct sim_client *next = list_is_empty(&sim.queue) ||
+	    sim.opts.patience == 0 ? NULL :
+	    container_of(sim.queue.next, struct sim_client, link);
+	nsec_t lost = next == NULL ? NSEC_NEVER :
+	    next->admitted + sim.opts.patience;
 
-	sim.now = MIN(MIN(until, sim.next), MIN(ends, late));
+	sim.now = MIN(MIN(until, sim.next), MIN(MIN(ends, late), lost));
 	if (sim.now == ends)
 		sim_on_end();
+	else if (sim.now == lost)
+		sim_on_lost(next);
 	else if (sim.now == late)
 		sim_on_timeout(first);
 	else if (sim.now == sim.next)

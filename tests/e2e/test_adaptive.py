@@ -67,9 +67,9 @@ class Crowd:
             assert not t.is_alive()
 
 
-def adaptive(gateway, server, bounds="", **more):
+def adaptive(gateway, server, bounds="", up="", **more):
     """A gateway in front of the server, with a limit that adapts."""
-    return gateway(server.port, up="limits = l", rest=f"""
+    return gateway(server.port, up=f"limits = l\n{up}", rest=f"""
         [limit l]
         concurrency = adaptive
         {bounds}
@@ -202,3 +202,18 @@ def test_tunnels_tell_nothing(gateway, upstream):
     daemon.wait_metric("penstock_limit_in_use", 0)
     assert permits(daemon) == 5
     assert base(daemon) == 0
+
+
+def test_what_is_never_answered_lowers_it(gateway, upstream):
+    def say_nothing(wire):
+        while wire.read_message() is not None:
+            pass
+
+    server = upstream(say_nothing)
+    daemon = adaptive(gateway, server, "concurrency_min = 1",
+                      up="timeout_response = 50ms")
+    assert permits(daemon) == 5
+    with Crowd(daemon.port, 20) as crowd:
+        wait_for(lambda: permits(daemon) == 1, LONG,
+                 what=lambda: permits(daemon))
+    assert crowd.statuses <= {503, 504}

@@ -5,8 +5,8 @@
  * As in keytable.c, a tag is only changed under the lock of its line, so that
  * a key never has two buckets; charging one is a compare-and-swap.
  *
- * Times are compared by their difference modulo 2^40 units, which is 203 days,
- * or 19 hours in a fine table.  A time further ahead than any bucket has been
+ * Times are compared by their difference modulo 2^40 units, which is 203 days
+ * where there is a clock.  A time further ahead than any bucket has been
  * allowed to be in debt (`most`), and than clocks may differ, is one long past.
  */
 #include "base/keybucket.h"
@@ -22,8 +22,9 @@ enum {
 };
 
 #define TIME_MASK	((UINT64_C(1) << TIME_BITS) - 1)
-/* The time of one loop may be behind that of another by a turn. */
-#define CLOCKS_DIFFER	(2 * NSEC_PER_SEC)
+/* The time of one loop may be behind that of another by a turn; in units. */
+#define CLOCKS_DIFFER	(2 * NSEC_PER_SEC / KEYBUCKET_UNIT)
+#define METERS_DIFFER	(UINT64_C(1) << 28)
 #define MAX_AHEAD	(KEYBUCKET_MAX_DEPTH / KEYBUCKET_UNIT)
 
 struct line {
@@ -34,8 +35,9 @@ struct line {
 struct keybuckets {
 	uint64_t		 count;		/* of lines */
 	nsec_t			 unit;
+	uint64_t		 differ;	/* times of threads, in units */
 	struct line		*lines;
-	_Atomic uint32_t	*waiting;	/* by place; fine tables */
+	_Atomic uint32_t	*waiting;	/* by place; or NULL */
 	_Atomic uint64_t	 most;		/* debt under any spec yet */
 	_Atomic uint64_t	 evicted;
 };
@@ -70,16 +72,18 @@ keybuckets_new(uint64_t rows)
 
 	t->count = lines_for(rows);
 	t->unit = KEYBUCKET_UNIT;
+	t->differ = CLOCKS_DIFFER;
 	t->lines = xcalloc_lines(t->count * sizeof *t->lines);
 	return t;
 }
 
 struct keybuckets *
-keybuckets_new_fine(uint64_t rows)
+keybuckets_new_metered(uint64_t rows)
 {
 	struct keybuckets *t = keybuckets_new(rows);
 
-	t->unit = KEYBUCKET_FINE;
+	t->unit = 1;
+	t->differ = METERS_DIFFER;
 	t->waiting = xcalloc(t->count * PLACES, sizeof *t->waiting);
 	return t;
 }
@@ -103,7 +107,7 @@ keybuckets_memory(uint64_t rows)
 }
 
 size_t
-keybuckets_memory_fine(uint64_t rows)
+keybuckets_memory_metered(uint64_t rows)
 {
 	return keybuckets_memory(rows) +
 	    lines_for(rows) * PLACES * sizeof(uint32_t);
@@ -130,7 +134,7 @@ debt(const struct keybuckets *t, uint64_t word, uint64_t units)
 	uint64_t ahead = (word - units) & TIME_MASK;
 	uint64_t most = atomic_load_explicit(&t->most, memory_order_relaxed);
 
-	return ahead <= most + CLOCKS_DIFFER / t->unit ? ahead : 0;
+	return ahead <= most + t->differ ? ahead : 0;
 }
 
 /* A spec that allows more debt than those before it: once or twice a life. */

@@ -17,16 +17,17 @@
  *
  * The time is in units of 16 us, so a bucket's tokens may come at most 1,000
  * a second (KEYBUCKET_MAX_RATE) if it is to be precise to 2 %, and always
- * rounded so that it is slower than asked.  A fine table has units of 64 ns,
- * for what is more than that (bytes: see pace.h), and a shorter memory; and it
- * counts who waits for a key's bucket.
+ * rounded so that it is slower than asked.  A table by the meter has no clock:
+ * the caller says what his meter says (bytes: see pace.h), for a time, and the
+ * unit is one of these; and it counts who waits for a key's bucket.
  *
  * Owner:    keybuckets_new() gives a handle.
  * Threads:  any; a refusal writes nothing.
  * Limits:   a depth, with the longest wait added, up to KEYBUCKET_MAX_DEPTH:
- *           50 days; in a fine table, KEYBUCKET_FINE_DEPTH: 4 hours.  A bucket
- *           that nobody asked for as long as its time is wide (203 days, or 19
- *           hours) may be found empty for as long as it took to be filled.
+ *           50 days; by a meter, 2^38.  A bucket that nobody asked for as long
+ *           as its time is wide (203 days, or 2^40) may be found empty for as
+ *           long as it took to be filled.  The meters of two threads may
+ *           differ by 2^28, and their clocks by 2 s.
  */
 #ifndef PENSTOCK_BASE_KEYBUCKET_H
 #define PENSTOCK_BASE_KEYBUCKET_H
@@ -40,8 +41,6 @@ enum {
 
 #define KEYBUCKET_UNIT		UINT64_C(16000)	/* ns */
 #define KEYBUCKET_MAX_DEPTH	(KEYBUCKET_UNIT << 38)
-#define KEYBUCKET_FINE		UINT64_C(64)	/* the same of a fine table */
-#define KEYBUCKET_FINE_DEPTH	(KEYBUCKET_FINE << 38)
 
 struct keybuckets;
 
@@ -62,12 +61,12 @@ void keybucket_spec_init(struct keybucket_spec *s, uint64_t rate, nsec_t span,
 
 /* A table of at least `rows` buckets, 1 <= rows <= KEYBUCKET_MAX_ROWS. */
 struct keybuckets *keybuckets_new(uint64_t rows);
-struct keybuckets *keybuckets_new_fine(uint64_t rows);
+struct keybuckets *keybuckets_new_metered(uint64_t rows);
 void keybuckets_free(struct keybuckets **t);
 
 /* Bytes that such a table takes. */
 size_t keybuckets_memory(uint64_t rows);
-size_t keybuckets_memory_fine(uint64_t rows);
+size_t keybuckets_memory_metered(uint64_t rows);
 
 /*
  * Take a token of `key`.  Returns the time until it is there: 0, or up to the
@@ -89,9 +88,9 @@ nsec_t keybucket_due(const struct keybuckets *t, uint64_t key,
 nsec_t keybucket_gone(const struct keybuckets *t, uint64_t key, nsec_t now);
 
 /*
- * Of a fine table: one more waits for the bucket of `key`, until the call with
- * the number that is returned.  How many do is a hint, as the place of a bucket
- * that is full, or pushed out, becomes another key's.
+ * Of a table by the meter: one more waits for the bucket of `key`, until the
+ * call with the number that is returned.  How many do is a hint, as the place
+ * of a bucket that is full, or pushed out, becomes another key's.
  */
 uint32_t keybucket_wait_begin(struct keybuckets *t, uint64_t key, nsec_t now);
 void keybucket_wait_end(struct keybuckets *t, uint32_t number);

@@ -158,7 +158,7 @@ make_parts(struct limits *r, struct limit *l, const struct limit_spec *spec,
 }
 
 static void
-publish_paces(struct limit *l, struct limit_numbers *n)
+publish_paces(struct limit *l, struct limit_numbers *n, nsec_t now)
 {
 	for (int way = 0; way < LIMIT_WAYS; way++) {
 		const struct limit_spec *spec = &n->spec;
@@ -167,13 +167,13 @@ publish_paces(struct limit *l, struct limit_numbers *n)
 			pace_spec_init(&n->pace[way], spec->bandwidth[way],
 			    spec->bandwidth_burst[way]);
 		n->pace[way].dry = spec->dry_run && spec->bandwidth[way] != 0;
-		pace_set(&l->pace[way], &n->pace[way]);
+		pace_set(&l->pace[way], &n->pace[way], now);
 	}
 }
 
 /* After the parts, so that who sees the numbers sees these. */
 static void
-publish(struct limit *l, const struct limit_spec *spec)
+publish(struct limit *l, const struct limit_spec *spec, nsec_t now)
 {
 	struct limit_numbers *n = xcalloc(1, sizeof *n);
 
@@ -186,7 +186,7 @@ publish(struct limit *l, const struct limit_spec *spec)
 	else if (spec->rate != 0)
 		keybucket_spec_init(&n->keybucket, spec->rate,
 		    spec->rate_span, spec->burst, spec->wait);
-	publish_paces(l, n);
+	publish_paces(l, n, now);
 	atomic_store_explicit(&l->numbers, n, memory_order_release);
 }
 
@@ -219,7 +219,7 @@ limit_new(struct limits *r, const struct limit_spec *spec,
 	for (int way = 0; way < LIMIT_WAYS; way++)
 		pace_init(&l->pace[way]);
 	make_parts(r, l, spec, now);
-	publish(l, spec);
+	publish(l, spec, now);
 	list_add_last(&r->all, &l->link);
 	return l;
 }
@@ -267,7 +267,7 @@ limit_change(struct limits *r, struct limit *l, const struct limit_spec *spec,
 	if (is_same(was, spec))
 		return;
 	make_parts(r, l, spec, now);
-	publish(l, spec);
+	publish(l, spec, now);
 	if (is_same_gate(was, spec))
 		return;
 	if (l->gate != NULL)

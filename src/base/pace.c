@@ -6,9 +6,10 @@
  * hint: it spreads the wakes, and protects who has waited; what may pass is
  * decided by one word.
  *
- * No product overflows: what is worked out is PACE_MOST times CROWD bytes at
- * most, 2^33, in nanoseconds a byte; and a time that is shorter than so many
- * bytes take, times the rate, is no more than that.
+ * What is owed is counted in bytes, not in time, so that other numbers need not
+ * find whoever owes, nor can they be in between: they change how fast the meter
+ * runs.  That it is looked at in whole bytes must not make a span seem longer
+ * than it is: one that begins with a full bucket begins at the next byte.
  */
 #include "base/pace.h"
 
@@ -18,9 +19,6 @@
 
 /* More that wait count as so many. */
 enum { CROWD = 4096 };
-static_assert((uint64_t)PACE_MOST * CROWD <= UINT64_MAX / NSEC_PER_SEC,
-    "a product would overflow");
-
 enum { QUANTUM_LEAST = 1024, QUANTUM_MOST = 65536 };
 enum { QUANTA_LEAST = 4 };	/* in a burst */
 
@@ -33,17 +31,17 @@ pace_spec_init(struct pace_spec *s, uint64_t rate, uint64_t burst)
 	ASSERT(rate >= 1 && rate <= PACE_MAX_RATE && burst >= 1);
 
 	uint64_t longest = rate * (PACE_MAX_DEPTH / NSEC_PER_SEC);
-	uint64_t most = MIN(burst, longest);
+	uint64_t most = MIN(MIN(burst, longest), (uint64_t)PACE_MAX_BURST);
 	uint64_t quantum = rate / (NSEC_PER_SEC / QUANTUM_TIME);
 
-	s->rate = rate;
-	s->dry = false;
-	/* Rounded down: never more than asked. */
-	s->depth = (nsec_t)((unsigned __int128)most * NSEC_PER_SEC / rate);
 	quantum = MAX(quantum, (uint64_t)QUANTUM_LEAST);
 	quantum = MIN(quantum, (uint64_t)QUANTUM_MOST);
-	/* The rest of a burst is for timers that are late. */
-	s->quantum = MAX(MIN(quantum, most / QUANTA_LEAST), 1);
+	*s = (struct pace_spec){
+		.rate = rate,
+		.burst = most,
+		/* The rest of a burst is for timers that are late. */
+		.quantum = MAX(MIN(quantum, most / QUANTA_LEAST), 1),
+	};
 }
 
 void
@@ -58,7 +56,7 @@ void
 pace_make_table(struct pace *p, uint64_t rows)
 {
 	if (p->table == NULL)
-		p->table = keybuckets_new_fine(rows);
+		p->table = keybuckets_new_metered(rows);
 }
 
 void
@@ -70,12 +68,48 @@ pace_fini(struct pace *p)
 size_t
 pace_memory(uint64_t rows)
 {
-	return keybuckets_memory_fine(rows);
+	return keybuckets_memory_metered(rows);
 }
 
-void
-pace_set(struct pace *p, const struct pace_spec *spec)
+/* Since it has these numbers: in bytes * NSEC_PER_SEC. */
+static unsigned __int128
+since(const struct pace_spec *s, nsec_t now)
 {
+	nsec_t time = now > s->since ? now - s->since : 0;
+
+	return (unsigned __int128)time * s->rate;
+}
+
+/* The meter at that time: bytes that could have come since ever. */
+static uint64_t
+meter(const struct pace_spec *s, nsec_t now)
+{
+	return s->from + (uint64_t)(since(s, now) / NSEC_PER_SEC);
+}
+
+/* The same, with a byte that has come in part. */
+static uint64_t
+meter_up(const struct pace_spec *s, nsec_t now)
+{
+	return s->from +
+	    (uint64_t)((since(s, now) + NSEC_PER_SEC - 1) / NSEC_PER_SEC);
+}
+
+/*
+ * A shorter burst moves the meter on by what it is shorter, and a longer one
+ * back: so an empty bucket is empty, though it be of another size.  After a
+ * time without a rate all are full.
+ */
+void
+pace_set(struct pace *p, struct pace_spec *spec, nsec_t now)
+{
+	const struct pace_spec *was = atomic_load_explicit(&p->spec,
+	    memory_order_relaxed);
+
+	spec->since = now;
+	spec->from = meter(was, now);
+	if (was->rate != 0)
+		spec->from += was->burst - spec->burst;
 	atomic_store_explicit(&p->spec, spec, memory_order_release);
 }
 
@@ -100,7 +134,7 @@ pace_would_wait(const struct pace *p)
 void
 pace_use_init(struct pace_use *u, struct pace *p, uint64_t key)
 {
-	*u = (struct pace_use){ .pace = p, .key = key };
+	*u = (struct pace_use){ .pace = p, .key = key, .free = true };
 }
 
 /* Nobody is held. */
@@ -112,36 +146,19 @@ is_free(const struct pace_spec *s)
 
 /* --- bytes and time ----------------------------------------------------- */
 
-/* Rounded up: never faster than asked. */
+/* In which so many bytes come; rounded up: never faster than asked. */
 static nsec_t
 time_of(const struct pace_spec *s, uint64_t n)
 {
-	return (n * NSEC_PER_SEC + s->rate - 1) / s->rate;
+	return (nsec_t)(((unsigned __int128)n * NSEC_PER_SEC + s->rate - 1) /
+	    s->rate);
 }
 
+/* In that time; at most PACE_MAX_DEPTH, so it fits. */
 static uint64_t
-units_of(const struct pace_spec *s, uint64_t n)
+bytes_in(const struct pace_spec *s, nsec_t time)
 {
-	return (time_of(s, n) + KEYBUCKET_FINE - 1) / KEYBUCKET_FINE;
-}
-
-/*
- * One less than there are, since the time is looked at in whole units: a span
- * may seem longer than it is by one.
- */
-static uint64_t
-depth_units(const struct pace_spec *s)
-{
-	uint64_t units = s->depth / KEYBUCKET_FINE;
-
-	return MAX(units, 2) - 1;
-}
-
-/* In so much time come so many bytes, or `most` if that is less. */
-static uint64_t
-bytes_in(const struct pace_spec *s, nsec_t time, uint64_t most)
-{
-	return time >= time_of(s, most) ? most : time * s->rate / NSEC_PER_SEC;
+	return (uint64_t)((unsigned __int128)time * s->rate / NSEC_PER_SEC);
 }
 
 static uint64_t
@@ -154,36 +171,40 @@ others(const struct pace_use *u)
 	return MIN(n, CROWD - 1);
 }
 
-/* How long until it is full. */
-static nsec_t
+/* By how much a bucket that is full at `full_at` isn't yet. */
+static uint64_t
+ahead(uint64_t full_at, uint64_t at)
+{
+	uint64_t n = full_at - at;
+
+	return n <= INT64_MAX ? n : 0;
+}
+
+/* How many bytes are missing. */
+static uint64_t
 owed(const struct pace_use *u, const struct pace_spec *s, nsec_t now)
 {
 	const struct pace *p = u->pace;
-	struct keybucket_spec ks;
-	nsec_t full_at;
+	uint64_t at = meter(s, now);
 
-	if (p->table == NULL) {
-		full_at = atomic_load_explicit(&p->full_at,
-		    memory_order_relaxed);
-		return full_at > now ? full_at - now : 0;
-	}
-	ks = (struct keybucket_spec){ depth_units(s), depth_units(s), 0 };
-	/* A whole burst is there when nothing is owed. */
-	return keybucket_due(p->table, u->key, &ks, now);
+	if (p->table != NULL)
+		return keybucket_gone(p->table, u->key, at);
+	return ahead(atomic_load_explicit(&p->full_at, memory_order_relaxed),
+	    at);
 }
 
-static nsec_t
+/* A key's is one less than the burst, as its table knows no next byte. */
+static uint64_t
 depth_of(const struct pace_use *u, const struct pace_spec *s)
 {
-	return u->pace->table == NULL ? s->depth :
-	    depth_units(s) * KEYBUCKET_FINE;
+	return u->pace->table == NULL ? s->burst : MAX(s->burst, 2) - 1;
 }
 
-/* The time in which what may still be taken has come. */
-static nsec_t
+/* How many may still be taken. */
+static uint64_t
 room(const struct pace_use *u, const struct pace_spec *s, nsec_t now)
 {
-	nsec_t depth = depth_of(u, s), gone = owed(u, s, now);
+	uint64_t depth = depth_of(u, s), gone = owed(u, s, now);
 
 	return gone < depth ? depth - gone : 0;
 }
@@ -199,11 +220,10 @@ needed(const struct pace_use *u, const struct pace_spec *s, uint64_t want)
 
 /* Of so much room, how much is for this one? */
 static uint64_t
-portion(const struct pace_use *u, const struct pace_spec *s, nsec_t time,
+portion(const struct pace_use *u, const struct pace_spec *s, uint64_t there,
     uint64_t want)
 {
 	uint64_t crowd = others(u) + 1;
-	uint64_t there = bytes_in(s, time, MAX(want, s->quantum) * crowd);
 
 	if (there < needed(u, s, want))
 		return 0;
@@ -220,27 +240,38 @@ pace_is_open(const struct pace_use *u, nsec_t now)
 	return is_free(s) || portion(u, s, room(u, s, now), s->quantum) > 0;
 }
 
-/* If it is still there. */
-static bool
-take_exactly(struct pace_use *u, const struct pace_spec *s, uint64_t n,
-    nsec_t now)
+/* How many bytes n of them are late: 0, or up to late_most; or not taken. */
+static uint64_t
+take_shared(struct pace *p, const struct pace_spec *s, uint64_t n,
+    uint64_t late_most, nsec_t now)
+{
+	uint64_t was = atomic_load_explicit(&p->full_at, memory_order_relaxed);
+	uint64_t at = meter(s, now);
+	uint64_t gone, late, base;
+
+	do {
+		gone = ahead(was, at);
+		base = gone > 0 ? was : meter_up(s, now);
+		gone += n;
+		late = gone > s->burst ? gone - s->burst : 0;
+		if (late > late_most)
+			return late;
+	} while (!atomic_compare_exchange_weak_explicit(&p->full_at, &was,
+	    base + n, memory_order_relaxed, memory_order_relaxed));
+	return late;
+}
+
+static uint64_t
+take_late(struct pace_use *u, const struct pace_spec *s, uint64_t n,
+    uint64_t late_most, nsec_t now)
 {
 	struct pace *p = u->pace;
-	nsec_t cost = time_of(s, n);
-	nsec_t was, base;
 
-	if (p->table != NULL)
-		return keybucket_take(p->table, u->key,
-		    &(struct keybucket_spec){ units_of(s, n), depth_units(s),
-		    0 }, now) == 0;
-	was = atomic_load_explicit(&p->full_at, memory_order_relaxed);
-	do {
-		base = MAX(was, now);
-		if (base - now + cost > s->depth)
-			return false;
-	} while (!atomic_compare_exchange_weak_explicit(&p->full_at, &was,
-	    base + cost, memory_order_relaxed, memory_order_relaxed));
-	return true;
+	if (p->table == NULL)
+		return take_shared(p, s, n, late_most, now);
+	return keybucket_take(p->table, u->key, &(struct keybucket_spec){
+	    n, depth_of(u, s), MIN(late_most, (uint64_t)PACE_MAX_BURST) },
+	    meter(s, now));
 }
 
 uint64_t
@@ -250,6 +281,7 @@ pace_take(struct pace_use *u, uint64_t want, nsec_t now)
 	uint64_t n;
 
 	ASSERT(want >= 1 && !u->waits);
+	u->free = is_free(s);
 	if (s->rate == 0)
 		return want;
 	want = MIN(want, (uint64_t)PACE_MOST);
@@ -259,71 +291,25 @@ pace_take(struct pace_use *u, uint64_t want, nsec_t now)
 		n = portion(u, s, room(u, s, now), want);
 		if (n == 0)
 			return 0;
-	} while (!take_exactly(u, s, n, now));
+	} while (take_late(u, s, n, 0, now) > 0);
 	u->turn = false;
 	u->due = 0;
 	return n;
 }
 
-static void
-give_back_time(struct pace *p, nsec_t cost)
-{
-	nsec_t was = atomic_load_explicit(&p->full_at, memory_order_relaxed);
-
-	/* A reload may have changed the rate, so stop at 0. */
-	while (!atomic_compare_exchange_weak_explicit(&p->full_at, &was,
-	    was - MIN(was, cost), memory_order_relaxed, memory_order_relaxed))
-		;
-}
-
-/* Rounded down: what is kept costs what it would have cost alone. */
 void
 pace_give_back(struct pace_use *u, uint64_t n)
 {
-	const struct pace_spec *s = spec_of(u);
-	struct keybucket_spec ks = { .gap = 0 };
-	nsec_t cost;
+	struct pace *p = u->pace;
 
-	if (is_free(s) || n == 0)
+	if (u->free || n == 0)
 		return;
-	cost = n * NSEC_PER_SEC / s->rate;
-	if (u->pace->table == NULL) {
-		give_back_time(u->pace, cost);
-		return;
-	}
-	ks.gap = cost / KEYBUCKET_FINE;
-	if (ks.gap > 0)
-		keybucket_give_back(u->pace->table, u->key, &ks);
-}
-
-static nsec_t
-charge_shared(struct pace *p, const struct pace_spec *s, nsec_t cost,
-    nsec_t max_wait, nsec_t now)
-{
-	nsec_t was = atomic_load_explicit(&p->full_at, memory_order_relaxed);
-	nsec_t base, gone, wait;
-
-	do {
-		base = MAX(was, now);
-		gone = base - now + cost;
-		wait = gone > s->depth ? gone - s->depth : 0;
-		if (wait > max_wait)
-			return wait;
-	} while (!atomic_compare_exchange_weak_explicit(&p->full_at, &was,
-	    base + cost, memory_order_relaxed, memory_order_relaxed));
-	return wait;
-}
-
-static nsec_t
-charge(struct pace_use *u, const struct pace_spec *s, uint64_t n,
-    nsec_t max_wait, nsec_t now)
-{
-	if (u->pace->table == NULL)
-		return charge_shared(u->pace, s, time_of(s, n), max_wait,
-		    now);
-	return keybucket_take(u->pace->table, u->key,
-	    &(struct keybucket_spec){ units_of(s, n), depth_units(s),
-	    max_wait / KEYBUCKET_FINE }, now);
+	if (p->table == NULL)
+		atomic_fetch_sub_explicit(&p->full_at, n,
+		    memory_order_relaxed);
+	else
+		keybucket_give_back(p->table, u->key,
+		    &(struct keybucket_spec){ .gap = n });
 }
 
 nsec_t
@@ -332,7 +318,10 @@ pace_charge(struct pace_use *u, uint64_t n, nsec_t max_wait, nsec_t now)
 	const struct pace_spec *s = spec_of(u);
 
 	ASSERT(n <= PACE_MOST && max_wait <= PACE_MAX_DEPTH);
-	return is_free(s) || n == 0 ? 0 : charge(u, s, n, max_wait, now);
+	u->free = is_free(s);
+	if (u->free || n == 0)
+		return 0;
+	return time_of(s, take_late(u, s, n, bytes_in(s, max_wait), now));
 }
 
 void
@@ -342,7 +331,7 @@ pace_count(struct pace_use *u, uint64_t n, nsec_t now)
 	struct pace *p = u->pace;
 
 	atomic_fetch_add_explicit(&p->passed, n, memory_order_relaxed);
-	if (LIKELY(!s->dry) || charge(u, s, n, 0, now) == 0 || u->would)
+	if (LIKELY(!s->dry) || take_late(u, s, n, 0, now) == 0 || u->would)
 		return;
 	u->would = true;
 	atomic_fetch_add_explicit(&p->would_wait, 1, memory_order_relaxed);
@@ -358,12 +347,13 @@ static nsec_t
 due_at(const struct pace_use *u, nsec_t now)
 {
 	const struct pace_spec *s = spec_of(u);
-	nsec_t full, depth, due = now + 1;
+	uint64_t least, depth = depth_of(u, s);
+	nsec_t due = now + 1;
 
 	if (!is_free(s)) {
-		full = owed(u, s, now) + time_of(s, needed(u, s, s->quantum));
-		depth = depth_of(u, s);
-		due = now + (full > depth ? full - depth : 1);
+		least = owed(u, s, now) + needed(u, s, s->quantum);
+		if (least > depth)
+			due = now + time_of(s, least - depth);
 	}
 	return u->due > now ? MIN(due, u->due) : due;
 }

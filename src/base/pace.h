@@ -19,9 +19,9 @@
  * In dry run everything passes at once, and is charged when it has; whoever has
  * taken more than there was isn't, but is counted.
  *
- * As in a token bucket (bucket.h) the whole state is when it will be full
- * again.  What n bytes cost is worked out at once, and rounded up: a fast pace
- * would be wrong by a fifth if it were n times a rounded gap.
+ * A meter runs that counts, at the rate, bytes that could have come.  As in a
+ * token bucket (bucket.h) the whole state is when it will be full again, which
+ * here is what the meter will say then.
  *
  * Owner:    the caller, who embeds a pace, and a struct pace_use for each that
  *           asks; pace_fini() frees what keys need.  Specs are the caller's,
@@ -29,9 +29,12 @@
  * Threads:  any; a use is one thread's.  pace_init(), pace_set() and
  *           pace_fini(): one.
  * Promise:  what is taken and not given back in any time W is at most burst +
- *           rate * W.  Giving back counts as if it had not been taken, if it
- *           comes before the bucket could have been filled again.
- * Limits:   a depth (burst / rate) of an hour; takes of PACE_MOST.
+ *           rate * W; if pace_set() came between, of the larger burst, and of
+ *           the rate that there was at each time.  Giving back counts as
+ *           if it had not been taken, if it comes before the bucket could
+ *           have been filled again.
+ * Limits:   a burst of PACE_MAX_BURST, and of what comes in PACE_MAX_DEPTH;
+ *           takes of PACE_MOST.
  */
 #ifndef PENSTOCK_BASE_PACE_H
 #define PENSTOCK_BASE_PACE_H
@@ -44,18 +47,21 @@ enum { PACE_MOST = 2 * 1024 * 1024 };
 
 #define PACE_MAX_DEPTH	(3600 * NSEC_PER_SEC)
 #define PACE_MAX_RATE	(UINT64_C(1) << 40)
+#define PACE_MAX_BURST	(UINT64_C(1) << 37)
 
 struct keybuckets;
 
 struct pace_spec {
 	uint64_t	rate;		/* bytes a second; 0: any */
-	nsec_t		depth;		/* the time in which the burst comes */
+	uint64_t	burst;		/* bytes */
 	uint64_t	quantum;	/* bytes */
 	bool		dry;		/* any, but what passes is charged */
+	nsec_t		since;		/* the meter runs: pace_set()'s */
+	uint64_t	from;		/* what it said then */
 };
 
 struct pace {
-	_Alignas(CACHE_LINE) _Atomic nsec_t full_at;	/* without keys */
+	_Alignas(CACHE_LINE) _Atomic uint64_t full_at;	/* without keys */
 	_Atomic uint64_t	 passed;
 	_Atomic uint32_t	 waiting;	/* without keys */
 	_Atomic uint64_t	 would_wait;	/* uses, in dry run */
@@ -73,12 +79,13 @@ struct pace_use {
 	bool		 waits;
 	bool		 turn;		/* has come */
 	bool		 would;		/* wait; in dry run */
+	bool		 free;		/* what it took last cost nothing */
 };
 
 /*
  * 1 <= rate <= PACE_MAX_RATE.  A burst should take 20 ms to come, or some of
- * the rate is lost to timers; one that takes longer than PACE_MAX_DEPTH is cut
- * to that.
+ * the rate is lost to timers; one that is larger than the limits is cut to
+ * them.
  */
 void pace_spec_init(struct pace_spec *s, uint64_t rate, uint64_t burst);
 
@@ -93,10 +100,11 @@ void pace_make_table(struct pace *p, uint64_t rows);
 size_t pace_memory(uint64_t rows);
 
 /*
- * Other numbers, from now on.  The state stays, and is a time: of a burst that
- * was used up as much is missing as before, of a shorter one all.
+ * Other numbers, from now on: *spec, which begins here.  As much may be taken
+ * at once as before, if that is no more than the new burst; and nobody waits
+ * for more to come than by the new rate, whatever the old one was.
  */
-void pace_set(struct pace *p, const struct pace_spec *spec);
+void pace_set(struct pace *p, struct pace_spec *spec, nsec_t now);
 
 /* Bytes that have passed, by any key. */
 uint64_t pace_passed(const struct pace *p);

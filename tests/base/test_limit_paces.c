@@ -106,7 +106,7 @@ START_TEST(a_reload_keeps_what_was_used)
 	before = l;
 	spec.bandwidth[LIMIT_IN] = spec.bandwidth[LIMIT_OUT] = 2 * RATE;
 	spec.bandwidth_burst[LIMIT_IN] = BURST;
-	spec.bandwidth_burst[LIMIT_OUT] = 2 * BURST;
+	spec.bandwidth_burst[LIMIT_OUT] = BURST;
 	get_limit(_i);
 	ck_assert_ptr_eq(l, before);
 	ck_assert_ptr_nonnull(limit_pace(l, LIMIT_IN));

@@ -49,7 +49,7 @@ set_up(void)
 	rig_open(&rig, 8 << 20);
 	pace_init(&pace);
 	pace_spec_init(&spec, RATE, BURST);
-	pace_set(&pace, &spec);
+	pace_set(&pace, &spec, 0);
 	throttle_init(&throttle);
 	throttle_init(&second);
 	throttle_add(&throttle, &pace, KEY);
@@ -237,7 +237,7 @@ START_TEST(all_paces_of_a_throttle_count)
 
 	pace_init(&wide);
 	pace_spec_init(&wide_spec, 100 * RATE, 100 * BURST);
-	pace_set(&wide, &wide_spec);
+	pace_set(&wide, &wide_spec, 0);
 	throttle_init(&throttle);
 	throttle_add(&throttle, &wide, 0);
 	throttle_add(&throttle, &pace, 0);

@@ -21,7 +21,7 @@ set_up(void)
 {
 	pace_init(&pace);
 	pace_spec_init(&spec, RATE, BURST);
-	pace_set(&pace, &spec);
+	pace_set(&pace, &spec, 0);
 	throttle_init(&throttle);
 	throttle_add(&throttle, &pace, 0);
 }
@@ -68,8 +68,8 @@ START_TEST(all_paces_say_how_long_and_a_refusal_is_free)
 	pace_init(&narrow);
 	pace_spec_init(&wide_spec, 100 * RATE, 100 * BURST);
 	pace_spec_init(&narrow_spec, RATE / 10, BURST);
-	pace_set(&wide, &wide_spec);
-	pace_set(&narrow, &narrow_spec);
+	pace_set(&wide, &wide_spec, 0);
+	pace_set(&narrow, &narrow_spec, 0);
 	throttle_add(&throttle, &narrow, 0);
 	throttle_add(&throttle, &wide, 0);
 	for (int i = 0; i < 3; i++) {

@@ -84,6 +84,9 @@ check_keys(struct checking *k, const struct conf_limit *l, bool is_keyed)
 	if (is_keyed && l->queue_fair_by.what != LIMIT_KEY_NONE)
 		check_wrong(k, "queue_fair_by", "queue_fair_by: each key "
 		    "has a queue of its own");
+	if (is_keyed && l->queue_order != QUEUE_ORDER_FIFO)
+		check_wrong(k, "queue_order", "queue_order: the queue of a "
+		    "key is fifo");
 	if (l->connections > 0 && !is_known_early(&l->key))
 		check_wrong(k, "connections", "connections: of a client "
 		    "that has connected only its address is known");
@@ -197,39 +200,22 @@ check_tcp_limits(struct checking *k, const struct conf_listener *l)
 	}
 }
 
-static bool
-is_a_listeners(const struct config *c, size_t limit)
-{
-	for (size_t i = 0; i < c->listener_count; i++)
-		if (conf_refs_have(&c->listener[i].limits, limit))
-			return true;
-	return false;
-}
-
-static bool
-is_anothers(const struct config *c, size_t limit)
-{
-	for (size_t i = 0; i < c->route_count; i++)
-		if (conf_refs_have(&c->route[i].limits, limit))
-			return true;
-	for (size_t i = 0; i < c->upstream_count; i++)
-		if (conf_refs_have(&c->upstream[i].limits, limit))
-			return true;
-	return false;
-}
-
-/* Where a request goes is known long after its client has connected. */
+/* Of a route or an upstream: connections are counted as they come. */
 static void
-check_connections(struct checking *k)
+check_no_connections(struct checking *k, const struct conf_refs *refs)
 {
 	const struct config *c = k->config;
 
-	for (size_t i = 0; i < c->limit_count; i++) {
-		check_look_at(k, SECTION_limit, i);
-		if (c->limit[i].connections > 0 && is_anothers(c, i) &&
-		    !is_a_listeners(c, i))
-			check_wrong(k, "connections", "connections: clients "
-			    "connect to listeners, and none has this limit");
+	for (size_t i = 0; i < refs->count; i++) {
+		bool counts = c->limit[refs->at[i]].connections == 0;
+
+		for (size_t j = 0; j < c->listener_count && !counts; j++)
+			counts = conf_refs_have(&c->listener[j].limits,
+			    refs->at[i]);
+		if (!counts)
+			check_wrong(k, "limits", "limit %s counts connections "
+			    "of listeners, and none has it in its limits",
+			    c->limit[refs->at[i]].name_);
 	}
 }
 
@@ -240,6 +226,10 @@ check_limits_passed(struct checking *k)
 	static const char text[] = "an exchange would pass more than %d "
 	    "limits: those of listener, route and upstream together";
 
+	for (size_t i = 0; i < c->upstream_count; i++) {
+		check_look_at(k, SECTION_upstream, i);
+		check_no_connections(k, &c->upstream[i].limits);
+	}
 	for (size_t i = 0; i < c->listener_count; i++) {
 		check_look_at(k, SECTION_listener, i);
 		if (are_too_many(c, &c->listener[i], NULL))
@@ -256,6 +246,6 @@ check_limits_passed(struct checking *k)
 		check_look_at(k, SECTION_route, i);
 		if (bad)
 			check_wrong(k, "limits", text, CONF_LIMITS_PASSED);
+		check_no_connections(k, &r->limits);
 	}
-	check_connections(k);
 }

@@ -162,9 +162,16 @@ static const struct { const char *text, *errors; } wrong[] = {
 	{ FORWARD "[limit l]\nkey = header:a\nconnections = 3\n",
 	  "x.conf:6: [limit l] connections: of a client that has connected "
 	  "only its address is known\n" },
-	{ TCP UPSTREAM "limits = l\n[limit l]\nrate = 1/s\nconnections = 3\n",
-	  "x.conf:10: [limit l] connections: clients connect to listeners, "
-	  "and none has this limit\n" },
+	{ FORWARD "[limit l]\nconcurrency = 3\nqueue = 3\nkey = user\n"
+	  "queue_order = adaptive\n",
+	  "x.conf:8: [limit l] queue_order: the queue of a key is fifo\n" },
+	{ GATEWAY UPSTREAM "limits = l\n[limit l]\nconnections = 3\n",
+	  "x.conf:7: [upstream u] limit l counts connections of listeners, "
+	  "and none has it in its limits\n" },
+	{ GATEWAY UPSTREAM ROUTE("r") "limits = l\n[limit l]\nrate = 1/s\n"
+	  "connections = 3\n",
+	  "x.conf:10: [route r] limit l counts connections of listeners, "
+	  "and none has it in its limits\n" },
 	{ TCP "limits = l\n" UPSTREAM "[limit l]\nkey = host\nrate = 1/s\n",
 	  "x.conf:5: [listener t] limit l asks for what only a request has, "
 	  "and tcp has none\n" },
@@ -253,6 +260,10 @@ static const char *const right[] = {
 	FORWARD "limits = l\n[limit l]\nconcurrency = adaptive\nqueue = 1\n"
 	    "concurrency_min = 9\nconcurrency_max = 9\nqueue_timeout = 1s\n",
 	FORWARD "[limit l]\nrate = 1/h\nburst = 1281023\n",
+	GATEWAY "limits = l\n" UPSTREAM "limits = l\n" ROUTE("r")
+	    "limits = l\n[limit l]\nconnections = 3\n",
+	FORWARD "[limit l]\nconcurrency = 3\nqueue = 3\nkey = user\n"
+	    "queue_order = fifo\n",
 	FORWARD "[limit l]\nrate = 1/h\nrate_headers = always\n"
 	    "dry_run = on\n",
 	FORWARD "[limit l]\nkey = user\nbandwidth_in = 1k\n"

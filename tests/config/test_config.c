@@ -385,9 +385,10 @@ START_TEST(a_dump_of_all_kinds_of_values_is_read_as_the_same)
 	    "low_watermark = 0\nsplice = off\n"
 	    "[route r]\nlistener = g\nupstream = u\nhost = * *.a [::1]\n"
 	    "path = / /a%20b\nhost_header = [::1]:80\nlimits = l m\n"
-	    "[limit l]\nrate = 120/m\nburst = 3\n"
+	    "[limit l]\nrate = 120/m\nburst = 3\nconcurrency = 1\n"
+	    "queue = 1\nqueue_order = adaptive\n"
 	    "[limit m]\nkey = client_address\nconcurrency = 1\n"
-	    "queue = 1\nqueue_order = adaptive\ntable_full = allow\n"
+	    "table_full = allow\n"
 	    "[upstream u]\nserver = A:1 backup weight=3\nserver = unix:/B\n"
 	    "timeout_connect = 1500ms\n");
 

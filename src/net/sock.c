@@ -66,6 +66,17 @@ sock_error(int fd)
 	return err;
 }
 
+nsec_t
+sock_silence(int fd)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof info;
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == -1)
+		return NSEC_NEVER;
+	return info.tcpi_last_data_recv * NSEC_PER_MSEC;
+}
+
 bool
 sock_is_self_connected(int fd)
 {

@@ -25,6 +25,9 @@ int sock_connect(int fd, const struct addr *to) MUST_USE;
 /* 0, or the error that is pending, as a positive errno; forgets it. */
 int sock_error(int fd) MUST_USE;
 
+/* Time since the last bytes came; NSEC_NEVER if it isn't TCP. */
+nsec_t sock_silence(int fd);
+
 /* Both ends have the same address: it is connected to itself. */
 bool sock_is_self_connected(int fd);
 

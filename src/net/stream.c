@@ -68,6 +68,12 @@ stream_pool_set_pipes(struct stream_pool *p, struct pipes *pipes)
 	p->pipes = pipes;
 }
 
+void
+stream_pool_set_hangups(struct stream_pool *p, struct hangups *hangups)
+{
+	p->hangups = hangups;
+}
+
 struct stream *
 stream_new(struct stream_pool *p, int fd)
 {
@@ -90,6 +96,8 @@ dissolve(struct stream **stream)
 	int fd = watch_fd(&s->watch);
 
 	*stream = NULL;
+	if (UNLIKELY(s->minded))
+		stream_mind_no_more(s);
 	watch_stop(&s->watch);
 	stream_drop_queue(s);
 	if (p->current == s)

@@ -45,6 +45,8 @@
 #include "base/stats.h"
 #include "net/loop.h"
 
+struct hangup;
+struct hangups;
 struct pipes;
 struct stream;
 struct stream_writer;
@@ -89,6 +91,9 @@ void stream_pool_free(struct stream_pool **p);
 
 /* What stream_splice() to its streams uses; the caller's.  Without: nothing. */
 void stream_pool_set_pipes(struct stream_pool *p, struct pipes *pipes);
+
+/* What stream_mind() of its streams uses; the caller's.  Without: nothing. */
+void stream_pool_set_hangups(struct stream_pool *p, struct hangups *hangups);
 
 /*
  * A stream over a connected, non-blocking socket, which it owns from now on.
@@ -198,6 +203,25 @@ bool stream_took_all(const struct stream *s);
 
 /* Has anything from it been spliced since this was asked last? */
 bool stream_was_spliced(struct stream *s);
+
+/*
+ * Tell h of the other end's FIN, and when the connection breaks, whether it is
+ * read or not: see hangup.h.  Until the stream closes; or no more, which is
+ * harmless if it wasn't.
+ */
+void stream_mind(struct stream *s, struct hangup *h);
+void stream_mind_no_more(struct stream *s);
+
+/* Is it?  Asks the kernel; and if so, reading and writing are over. */
+bool stream_is_broken(struct stream *s);
+
+/*
+ * The bytes that came and were not read: behind a FIN all there will be.  False
+ * if the kernel can't tell.  And how long ago the last came, if it can; or
+ * NSEC_NEVER.
+ */
+bool stream_unread(const struct stream *s, size_t *n) MUST_USE;
+nsec_t stream_silence(const struct stream *s);
 
 /* 0, or why writing failed, as a negative errno; kept. */
 int stream_write_error(const struct stream *s);

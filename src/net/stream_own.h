@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stream_own.h - what a stream consists of; for stream.c and stream_splice.c
- * alone.
+ * stream_own.h - what a stream consists of; for stream.c and stream_*.c alone.
  *
  * Threads:  the loop's.
  */
@@ -40,6 +39,7 @@ struct stream {
 	bool			 spliced : 1;	/* since somebody asked */
 	bool			 ending : 1;	/* our FIN is wanted */
 	bool			 ended : 1;	/* and sent */
+	bool			 minded : 1;	/* told of by hangups */
 };
 
 /* There may be a hundred thousand of them, most idle. */
@@ -52,6 +52,7 @@ struct stream_pool {
 	struct slab		 slab;
 	struct slab		 queues;	/* of streams that have one */
 	struct pipes		*pipes;		/* or NULL */
+	struct hangups		*hangups;	/* or NULL */
 };
 
 static inline struct stream_pool *

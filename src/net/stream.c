@@ -351,31 +351,13 @@ stream_set_throttle(struct stream *s, struct throttle *t)
 	s->throttle = t;
 }
 
-/*
- * A stream that isn't read can't show a reset: what came before it lies in
- * front, and would be read as slowly as ever.
- */
-static bool
-was_reset(const struct stream *s)
-{
-	if (s->paused || s->reader == NULL)
-		return false;
-	/* The kernel tells it once: a write may have been told already. */
-	return s->write_err == ECONNRESET ||
-	    sock_error(watch_fd(&s->watch)) == ECONNRESET;
-}
-
 static void
 on_allowed(struct throttle *t)
 {
 	struct stream *s = t->stream;
 
-	if (t->minds_reset && was_reset(s)) {
-		(void)stream_read_failed(s, ECONNRESET);
-		s->reader(s->reader_arg);
-	} else if (throttle_is_open(t) && !s->paused) {
+	if (throttle_is_open(t) && !s->paused)
 		stream_resume(s);
-	}
 }
 
 nsec_t

@@ -18,7 +18,8 @@ throttle_init(struct throttle *t)
 	t->shown = 0;
 	t->early = 0;
 	t->count = 0;
-	t->waits = t->minds_reset = t->peeks = false;
+	t->holds = NULL;
+	t->waits = t->peeks = false;
 	wheel_timer_init(&t->timer, on_due);
 }
 
@@ -102,6 +103,8 @@ wait_for(struct throttle *t, unsigned at)
 	stat_increment(t->waiting);
 	loop_arm_at(t->loop, &t->timer,
 	    pace_wait_begin(&t->uses[at], t->since));
+	if (t->holds != NULL)
+		t->holds(t);
 }
 
 static void

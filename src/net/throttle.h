@@ -30,7 +30,7 @@ enum { THROTTLE_PACES = 8 };
 struct stream;
 struct throttle;
 
-/* It is time to ask again; once a second at least. */
+/* It is time to ask again, once a second at least; or reading is held up. */
 typedef void throttle_fn(struct throttle *t);
 
 struct throttle {
@@ -38,6 +38,7 @@ struct throttle {
 	struct loop		*loop;
 	struct stream		*stream;	/* or NULL */
 	throttle_fn		*due;
+	throttle_fn		*holds;		/* the owner's, or NULL */
 	counter_t		*waiting;	/* a gauge */
 	nsec_t			 since;		/* when it began to wait */
 	nsec_t			 held;		/* when the last wait ended */
@@ -47,8 +48,7 @@ struct throttle {
 	unsigned		 count;
 	unsigned		 at;		/* the pace that it waits for */
 	bool			 waits;
-	bool			 minds_reset;	/* ends at one at once */
-	bool			 peeks;		/* the owner's, as this */
+	bool			 peeks;		/* the owner's to set */
 	struct pace_use		 uses[THROTTLE_PACES];
 };
 

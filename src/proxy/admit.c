@@ -5,6 +5,7 @@
 #include "proxy/admit.h"
 
 #include "proxy/keys.h"
+#include "proxy/leaving.h"
 #include "proxy/session.h"
 #include "proxy/throttling.h"
 #include "proxy/worker.h"
@@ -87,6 +88,7 @@ take_tokens(struct exchange *x, nsec_t *wait)
 static enum exchange_state
 hold(struct exchange *x, nsec_t wait)
 {
+	leaving_waits(x);
 	x->holds = true;
 	exchange_arm(x, worker_now(x->worker) + wait);
 	return XS_ADMIT;
@@ -131,6 +133,7 @@ pass_gates(struct exchange *x)
 		case GATE_TAKEN:
 			break;
 		case GATE_WAITS:
+			leaving_waits(x);
 			exchange_arm(x, now +
 			    limit_spec(p->limit)->gate.queue_timeout);
 			return XS_ADMIT;

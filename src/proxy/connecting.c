@@ -9,6 +9,7 @@
 #include "net/dial.h"
 #include "net/stream.h"
 #include "proxy/access.h"
+#include "proxy/leaving.h"
 #include "proxy/worker.h"
 #include "upstream/pool.h"
 
@@ -59,6 +60,7 @@ dial_addrs(struct exchange *x, const struct addr_set *set)
 {
 	struct worker *w = x->worker;
 
+	leaving_waits(x);
 	worker_spare_descriptors(w);
 	x->dialling = worker_now(w);
 	int err = dial_start(&x->dial, w->dials, &(struct dial_opts){
@@ -125,8 +127,10 @@ resolve_destination(struct exchange *x)
 	};
 	enum resolve_result r = resolve_start(&x->resolve, w->resolver, &opts,
 	    known);
-	if (r == RESOLVE_WAITS)
+	if (r == RESOLVE_WAITS) {
+		leaving_waits(x);
 		return XS_RESOLVE;
+	}
 	if (r != RESOLVE_KNOWN)
 		return exchange_failed(x, failure_of_resolve(r));
 	x->addrs = known;

@@ -24,6 +24,7 @@
 #include "proxy/access_log.h"
 #include "proxy/admit.h"
 #include "proxy/connecting.h"
+#include "proxy/leaving.h"
 #include "proxy/rate_fields.h"
 #include "proxy/relaying.h"
 #include "proxy/routing.h"
@@ -37,9 +38,6 @@ enum { DROP_BODY = 64 * 1024 };
 
 /* Of content: so much goes out at once on a new connection, with its head. */
 enum { AT_ONCE = 8 * 1024 };
-
-/* What a client sends in one go may arrive so far apart. */
-#define WITH_REQUEST	(100 * NSEC_PER_MSEC)
 
 #define TO(NAME)	BIT(XS_##NAME)
 
@@ -227,21 +225,6 @@ exchange_on_late(struct exchange *x)
 	} else {
 		exchange_fail(x, rows[x->state].late);
 	}
-}
-
-/*
- * A FIN that comes with the request says that the client has no more to ask; a
- * later one, while it waits, that it has gone.
- */
-void
-exchange_on_client_end(struct exchange *x)
-{
-	nsec_t since = worker_now(x->worker) - x->times.asked;
-
-	x->half_closed = true;
-	if (since > WITH_REQUEST && (x->state == XS_ADMIT ||
-	    x->state == XS_RESOLVE || x->state == XS_CONNECT))
-		exchange_fail(x, FAIL_CLIENT_CLOSED);
 }
 
 void
@@ -471,6 +454,8 @@ enter_over(struct exchange *x)
 	flow_stop(&x->up);
 	flow_stop(&x->down);
 	throttling_stop(x);
+	if (UNLIKELY(x->minds))
+		leaving_stop(x);
 	exchange_release_upstream(x);
 	admit_leave(x);
 	if (client != NULL)

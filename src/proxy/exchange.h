@@ -29,6 +29,7 @@
 #include "http/body.h"
 #include "http/uri.h"
 #include "net/flow.h"
+#include "net/hangup.h"
 #include "net/resolver.h"
 #include "net/tunnel.h"
 #include "proxy/setup.h"
@@ -190,6 +191,8 @@ struct exchange {
 	bool			 lingers;	/* and framing shows it */
 	bool			 half_closed;	/* the client has sent FIN */
 	uint64_t		 skip;		/* of the body, unread */
+	struct hangup		 hangup;	/* the client's */
+	bool			 minds;		/* it: see leaving.h */
 
 	/* For the log and the reply. */
 	int			 status;
@@ -225,8 +228,7 @@ void exchange_start(struct exchange *x, const struct head *head,
 /* The time given to client->arm() has come. */
 void exchange_on_late(struct exchange *x);
 
-/* The client sent FIN; or its connection broke. */
-void exchange_on_client_end(struct exchange *x);
+/* The client's connection broke. */
 void exchange_on_client_lost(struct exchange *x);
 
 /* There was no memory for what it sent: that is missing from now on. */

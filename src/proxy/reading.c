@@ -9,6 +9,7 @@
 #include "base/block.h"
 #include "http/parse.h"
 #include "proxy/exchange.h"
+#include "proxy/leaving.h"
 #include "proxy/session.h"
 #include "proxy/worker.h"
 
@@ -191,6 +192,7 @@ reading_ahead(struct session *s)
 	if ((s->in != NULL && s->in->end - s->in->start >= READ_AHEAD) ||
 	    blocks_are_short(&s->door->worker->blocks, BLOCK_HEAD)) {
 		stream_pause(s->stream);
+		leaving_mind(x, s->stream);
 		return;
 	}
 	n = stream_recv(s->stream, scratch, READ_AHEAD);
@@ -199,7 +201,7 @@ reading_ahead(struct session *s)
 	if (n == 0) {
 		s->ended = true;
 		stream_pause(s->stream);
-		exchange_on_client_end(x);
+		leaving_on_end(x);
 	} else if (n < 0) {
 		stream_pause(s->stream);
 		exchange_on_client_lost(x);

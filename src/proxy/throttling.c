@@ -9,6 +9,7 @@
 
 #include "base/block.h"
 #include "net/stream.h"
+#include "proxy/leaving.h"
 #include "proxy/relaying.h"
 #include "proxy/worker.h"
 
@@ -16,6 +17,15 @@ static_assert((int)THROTTLE_PACES >= (int)ROUTE_LIMITS,
     "a throttle has a pace of each limit that is passed");
 static_assert(sizeof(struct limit_pass) % _Alignof(struct throttle) == 0,
     "throttles lie behind passes");
+
+/* Permits aren't kept for a client that has gone. */
+static void
+on_held(struct throttle *t)
+{
+	const struct limit_pass *p = t->uses[0].owner;
+
+	leaving_mind(p->owner, t->stream);
+}
 
 APART void
 throttling_set_up(struct exchange *x)
@@ -26,8 +36,8 @@ throttling_set_up(struct exchange *x)
 		struct throttle *t = &x->throttles[way];
 
 		throttle_init(t);
-		/* Permits aren't kept for a client that has gone. */
-		t->minds_reset = way == LIMIT_IN;
+		if (way == LIMIT_IN)
+			t->holds = on_held;
 		for (unsigned i = 0; i < x->pass_count; i++) {
 			struct limit_pass *p = &x->passes[i];
 			struct pace *pace = limit_pace(p->limit,

@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "http/parse.h"
 #include "net/dial.h"
+#include "net/hangup.h"
 #include "proxy/exchange.h"
 #include "proxy/reading.h"
 #include "proxy/session.h"
@@ -80,6 +81,7 @@ init_members(struct worker *w, const struct worker_opts *opts)
 	    PIPE_SHARE) / shared->workers);
 	stream_pool_set_pipes(w->streams, &w->pipes);
 	stream_pool_set_pipes(w->upstream_streams, &w->pipes);
+	stream_pool_set_hangups(w->streams, w->hangups);
 	w->dials = dial_pool_new(w->loop, w->upstream_streams,
 	    shared->descriptors);
 	w->pool = pool_new(w->loop, shared->descriptors, &w->stats);
@@ -100,13 +102,18 @@ worker_new(const struct worker_opts *opts)
 	w->loop = loop_new();
 	if (w->loop == NULL)
 		goto free_worker;
+	w->hangups = hangups_new(w->loop);
+	if (w->hangups == NULL)
+		goto free_loop;
 	int err = resolver_new(&w->resolver, w->loop, &resolver);
 	if (err != 0)
-		goto free_loop;
+		goto free_hangups;
 	init_members(w, opts);
 	opts->shared->loops[w->id] = w->loop;
 	return w;
 
+free_hangups:
+	hangups_free(&w->hangups);
 free_loop:
 	loop_free(&w->loop);
 free_worker:
@@ -130,6 +137,7 @@ worker_free(struct worker **worker)
 	stream_pool_free(&w->streams);
 	pipes_fini(&w->pipes);
 	resolver_free(&w->resolver);
+	hangups_free(&w->hangups);
 	parser_free(&w->parser);
 	slab_fini(&w->exchanges);
 	slab_fini(&w->sessions);

@@ -21,6 +21,7 @@
 #include "proxy/shared.h"
 
 struct dial_pool;
+struct hangups;
 struct parser;
 struct pool;
 struct worker;
@@ -36,6 +37,7 @@ struct worker {
 	struct stream_pool	*upstream_streams;
 	struct stream_totals	 upstream_totals;	/* read by any */
 	struct pipes		 pipes;			/* figures: any */
+	struct hangups		*hangups;		/* of clients */
 	struct dial_pool	*dials;
 	struct pool		*pool;
 	struct resolver		*resolver;

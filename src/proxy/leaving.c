@@ -4,6 +4,7 @@
  */
 #include "proxy/leaving.h"
 
+#include "base/block.h"
 #include "net/stream.h"
 #include "proxy/throttling.h"
 #include "proxy/worker.h"
@@ -43,6 +44,28 @@ is_before_relay(const struct exchange *x)
 	    x->state == XS_CONNECT;
 }
 
+static bool
+needs_body(const struct exchange *x)
+{
+	if (x->framing.kind != FRAMING_LENGTH || x->body.left == 0)
+		return false;
+	return is_before_relay(x) || (x->state == XS_RELAY &&
+	    flow_is_running(&x->up) && !x->up.source_over);
+}
+
+/* All there will be is here, read or not, and is less than was announced. */
+static bool
+is_cut_short(const struct exchange *x, const struct stream *client)
+{
+	const struct block *b = *x->client->input(x->session);
+	uint64_t here = b != NULL ? b->end - b->start : 0;
+	size_t unread;
+
+	if (!needs_body(x) || !stream_unread(client, &unread))
+		return false;
+	return here + unread < x->body.left;
+}
+
 /*
  * It came that long after the request.  With it, it says that the client has
  * no more to ask; later, while that waits, that it has gone.
@@ -59,7 +82,8 @@ leaving_on_end(struct exchange *x)
 	struct stream *client = x->client->stream(x->session);
 
 	x->half_closed = true;
-	if (is_farewell(x, worker_now(x->worker) - x->times.asked))
+	if (is_farewell(x, worker_now(x->worker) - x->times.asked) ||
+	    is_cut_short(x, client))
 		exchange_fail(x, FAIL_CLIENT_CLOSED);
 	else
 		leaving_mind(x, client);
@@ -73,7 +97,8 @@ has_left(const struct exchange *x, const struct stream *client)
 
 	if (x->half_closed)
 		return false;
-	return is_farewell(x, MIN(since, stream_silence(client)));
+	return is_farewell(x, MIN(since, stream_silence(client))) ||
+	    is_cut_short(x, client);
 }
 
 /* --- both --------------------------------------------------------------- */

@@ -5,8 +5,11 @@
  *
  * Who waits isn't read for long: a block of it may be read ahead, a bandwidth
  * may hold it, or it has sent FIN.  Then it is minded: its reset is noticed in
- * any state, and its FIN while it waits to be admitted or connected, unless that
- * came with the request: then it says that there is no more to ask.
+ * any state, and its FIN where that says that it has gone,
+ *
+ *	- while it waits to be admitted or connected, unless the FIN came with
+ *	  the request: then it says that there is no more to ask;
+ *	- in the middle of a body whose length is known, which then never comes.
  *
  * An exchange that isn't held up is never minded, and pays nothing.
  *

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from penstock import Client, wait_for
+from penstock import Client, answering, wait_for
 from test_bandwidth import KIB, LIMIT
 from test_limits import Slow
 from test_resets import deaf_server
@@ -119,6 +119,26 @@ def test_who_ends_with_much_is_served_from_the_queue(gateway, upstream):
         assert b.at_end()
 
 
+def test_an_end_inside_a_body_is_none_that_came_with_the_request(
+        gateway, upstream):
+    """The rest never comes: nobody waits for its turn with it."""
+    server = upstream(Slow())
+    daemon = gateway(server.port, "limits = l",
+                     rest=LIMIT.format(lines=WAITS["queue"]))
+    with Client(daemon.port) as a:
+        a.ask("/")
+        daemon.wait_metric("penstock_limit_in_use", 1)
+        for n in (10, 9000):
+            with Client(daemon.port) as b:
+                b.send(post(MUCH[:n], length=n + 1))
+                b.end()
+                assert b.at_end()
+        daemon.wait_count("failures", 2, reason="client_closed")
+        server.behaviour.go.set()
+        assert a.read_message().status == 200
+    assert server.behaviour.total == 1
+
+
 # --- held while they send ---
 
 HELD = LIMIT.format(lines="""
@@ -135,6 +155,28 @@ def is_told(daemon):
     daemon.wait_count("failures", 1, reason="client_closed")
     daemon.wait_metric("penstock_limit_in_use", 0)
     daemon.wait_metric("penstock_flows_throttled", 0)
+
+
+def test_an_end_inside_a_body_is_noticed_though_it_is_held(gateway, upstream):
+    server = upstream(lambda wire: wire.read_all())
+    daemon = gateway(server.port, up="limits = l", rest=HELD)
+    with Client(daemon.port) as c:
+        c.send(post(LARGE, length=len(LARGE) + 1))
+        daemon.wait_metric("penstock_flows_throttled", 1, side="client")
+        c.end()
+        is_told(daemon)
+
+
+def test_an_end_behind_a_whole_body_that_is_held_is_fine(gateway, upstream):
+    n = 66 * KIB
+    server = upstream(answering())
+    daemon = gateway(server.port, up="limits = l", rest=HELD)
+    with Client(daemon.port) as c:
+        c.send(post(bytes(n)))
+        daemon.wait_metric("penstock_flows_throttled", 1, side="client")
+        c.end()
+        assert c.read_message().status == 200
+        assert c.at_end()
 
 
 @pytest.mark.parametrize("kind", ["gateway", "relay"])

@@ -413,8 +413,9 @@ relay_early(const struct exchange *x)
 	const struct block *b = *x->client->input(x->session);
 	size_t n = b != NULL ? b->end - b->start : 0;
 
+	/* Some of it may have gone on a connection that was found dead. */
 	return x->framing.kind == FRAMING_LENGTH ?
-	    MIN(n, x->framing.length) : n;
+	    MIN(n, x->body.left) : n;
 }
 
 /*
@@ -435,10 +436,12 @@ push_input(struct exchange *x)
 
 	enum flow_step step = flow_push(&x->up, b->data + b->start, n);
 	b->start += (uint32_t)n;
-	if (b->start < b->end && step != FLOW_GONE)
+	if (b->start < b->end && step != FLOW_GONE) {
+		ASSERT(*input == NULL);
 		*input = b;
-	else
+	} else {
 		block_give(blocks, &b);
+	}
 	return step != FLOW_GONE;
 }
 

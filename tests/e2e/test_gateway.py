@@ -2,11 +2,12 @@
 """The gateway: routes, servers, what is changed on the way, what isn't."""
 
 import hashlib
+import socket
 import threading
 
 import pytest
 
-from penstock import (Client, answering, answering_with, curl, free_port,
+from penstock import (Client, Wire, answering, answering_with, curl, free_port,
                       most_under_way, noting, wait_for)
 
 BIG = bytes(range(256)) * 4096          # 1 MiB
@@ -585,6 +586,40 @@ def test_a_put_is_sent_again_with_its_body(gateway, upstream):
         m = c.request("/2", method="PUT", body=BIG[:5000])
         assert m.body == b"fine"
     assert [r.body for r in requests[1:]] == [BIG[:5000]] * 2
+
+
+def test_what_follows_a_put_that_is_sent_again_stays(gateway):
+    """Its rest and another request come while the new connection is made."""
+    ok = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+    server = socket.create_server(("127.0.0.1", free_port()), backlog=0)
+    address = server.getsockname()
+    daemon = gateway(address[1])
+    with server, Client(daemon.port) as c:
+        c.ask("/1")
+        with Wire(server.accept()[0]) as first:
+            first.read_head()
+            first.send(ok)
+            assert c.read_message().status == 200
+            c.ask("/2", "PUT", fields=["Content-Length: 3000"])
+            c.send(BIG[:2000])
+            first.read_head()
+            first.read_exactly(2000)
+            # Nobody else gets in, until this one is accepted.
+            filler = socket.create_connection(address)
+            first.abort()
+        daemon.wait_count("retries", 1, reason="stale")
+        before = daemon.metric("penstock_buffer_bytes")
+        c.send(BIG[2000:3000] + b"POST /3 HTTP/1.1\r\nHost: test\r\n"
+               b"Content-Length: 9000\r\n\r\n" + BIG[:9000])
+        wait_for(lambda: daemon.metric("penstock_buffer_bytes") > before)
+        server.accept()[0].close()
+        filler.close()
+        with Wire(server.accept()[0]) as second:
+            for target, body in (("/2", BIG[:3000]), ("/3", BIG[:9000])):
+                m = second.read_message()
+                assert (m.target, m.body) == (target, body)
+                second.send(ok)
+                assert c.read_message().status == 200
 
 
 def test_a_post_is_never_sent_twice(gateway, upstream):

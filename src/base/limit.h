@@ -261,6 +261,7 @@ struct limit_state {
 	uint64_t		 would_wait;
 	struct hist		 waits;		/* of those who waited */
 	uint64_t		 passed[LIMIT_WAYS];	/* bytes */
+	uint64_t		 throttled[LIMIT_WAYS];	/* pace_waited() */
 };
 typedef void limit_look_fn(void *arg, const struct limit_state *s);
 

@@ -460,6 +460,7 @@ look_at(struct limit *l, nsec_t now, limit_look_fn *fn, void *arg)
 	read_counts(s.would_refuse, l->would_refuse);
 	for (int way = 0; way < LIMIT_WAYS; way++) {
 		s.passed[way] = pace_passed(&l->pace[way]);
+		s.throttled[way] = pace_waited(&l->pace[way]);
 		s.would_wait += pace_would_wait(&l->pace[way]);
 	}
 	for (unsigned i = 0; i < l->workers; i++)

@@ -126,6 +126,12 @@ pace_passed(const struct pace *p)
 }
 
 uint64_t
+pace_waited(const struct pace *p)
+{
+	return atomic_load_explicit(&p->waited, memory_order_relaxed);
+}
+
+uint64_t
 pace_would_wait(const struct pace *p)
 {
 	return atomic_load_explicit(&p->would_wait, memory_order_relaxed);
@@ -367,6 +373,10 @@ pace_wait_begin(struct pace_use *u, nsec_t now)
 	u->due = due_at(u, now);
 	u->turn = false;
 	u->waits = true;
+	if (!u->waited)
+		atomic_fetch_add_explicit(&p->waited, 1,
+		    memory_order_relaxed);
+	u->waited = true;
 	if (p->table != NULL)
 		u->number = keybucket_wait_begin(p->table, u->key, now);
 	else

@@ -64,7 +64,8 @@ struct pace {
 	_Alignas(CACHE_LINE) _Atomic uint64_t full_at;	/* without keys */
 	_Atomic uint64_t	 passed;
 	_Atomic uint32_t	 waiting;	/* without keys */
-	_Atomic uint64_t	 would_wait;	/* uses, in dry run */
+	_Atomic uint64_t	 waited;	/* uses, each once */
+	_Atomic uint64_t	 would_wait;	/* the same, in dry run */
 	_Alignas(CACHE_LINE) _Atomic(const struct pace_spec *) spec;
 	struct keybuckets	*table;		/* with keys */
 };
@@ -77,6 +78,7 @@ struct pace_use {
 	nsec_t		 due;		/* its turn, if it waits or did */
 	uint32_t	 number;	/* while it waits: keybucket.h's */
 	bool		 waits;
+	bool		 waited;	/* and it was counted */
 	bool		 turn;		/* has come */
 	bool		 would;		/* wait; in dry run */
 	bool		 free;		/* what it took last cost nothing */
@@ -108,6 +110,9 @@ void pace_set(struct pace *p, struct pace_spec *spec, nsec_t now);
 
 /* Bytes that have passed, by any key. */
 uint64_t pace_passed(const struct pace *p);
+
+/* Uses that have had to wait, at least once. */
+uint64_t pace_waited(const struct pace *p);
 
 /* Uses that would have had to wait, had it not been in dry run. */
 uint64_t pace_would_wait(const struct pace *p);

@@ -107,7 +107,8 @@ print_would_wait(struct metrics *m, const struct limit_state *s)
 }
 
 static void
-print_passed(struct metrics *m, const struct limit_state *s)
+print_ways(struct metrics *m, const char *name, const struct limit_state *s,
+    const uint64_t counts[LIMIT_WAYS])
 {
 	static const char *const ways[LIMIT_WAYS] = {
 		[LIMIT_IN] = "in", [LIMIT_OUT] = "out",
@@ -115,9 +116,20 @@ print_passed(struct metrics *m, const struct limit_state *s)
 
 	for (int way = 0; way < LIMIT_WAYS; way++)
 		if (limit_spec(s->limit)->bandwidth[way] != 0)
-			metric_line(m, "limit_bandwidth_bytes_total",
-			    LABELS({ "limit", s->name },
-			    { "direction", ways[way] }), s->passed[way]);
+			metric_line(m, name, LABELS({ "limit", s->name },
+			    { "direction", ways[way] }), counts[way]);
+}
+
+static void
+print_passed(struct metrics *m, const struct limit_state *s)
+{
+	print_ways(m, "limit_bandwidth_bytes_total", s, s->passed);
+}
+
+static void
+print_throttled(struct metrics *m, const struct limit_state *s)
+{
+	print_ways(m, "limit_throttled_total", s, s->throttled);
 }
 
 /* --- all of them --------------------------------------------------------- */
@@ -163,6 +175,9 @@ static const struct {
 	    print_would_wait },
 	{ "limit_bandwidth_bytes_total", METRIC_COUNTER,
 	    "Bytes that passed the bandwidth of a limit.", print_passed },
+	{ "limit_throttled_total", METRIC_COUNTER,
+	    "Exchanges that weren't read for a while, for want of the "
+	    "bandwidth of a limit.", print_throttled },
 };
 
 static void

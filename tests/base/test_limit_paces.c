@@ -146,6 +146,26 @@ START_TEST(what_passed_is_told)
 }
 END_TEST
 
+START_TEST(who_has_to_wait_is_counted_once)
+{
+	struct limit_state s = { .throttled = { 7, 7 } };
+	struct pace_use u;
+
+	get_limit(_i);
+	ck_assert_uint_gt(take(KEY, BURST, SEC), BURST - 100);
+	pace_use_init(&u, limit_pace(l, LIMIT_OUT), KEY);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_uint_eq(pace_take(&u, BURST, SEC), 0);
+		ck_assert_uint_gt(pace_wait_begin(&u, SEC), SEC);
+		pace_wait_end(&u, SEC);
+	}
+	limits_look(registry, SEC, on_look, &s);
+	ck_assert_uint_eq(s.throttled[LIMIT_IN], 0);
+	ck_assert_uint_eq(s.throttled[LIMIT_OUT], 1);
+	ck_assert_uint_eq(s.would_wait, 0);
+}
+END_TEST
+
 START_TEST(in_dry_run_all_passes_and_who_would_wait_is_counted)
 {
 	struct pace_use u;
@@ -199,6 +219,7 @@ suite(void)
 	tcase_add_loop_test(t,
 	    a_reload_may_end_it_and_those_inside_are_let_through, 0, 2);
 	tcase_add_loop_test(t, what_passed_is_told, 0, 2);
+	tcase_add_loop_test(t, who_has_to_wait_is_counted_once, 0, 2);
 	tcase_add_loop_test(t,
 	    in_dry_run_all_passes_and_who_would_wait_is_counted, 0, 2);
 	tcase_add_test(t, the_tables_of_both_ways_are_known_before);

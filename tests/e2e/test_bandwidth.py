@@ -121,6 +121,7 @@ def test_a_response_comes_no_faster(gateway, upstream, framing, key):
     # Chunks are framed anew; their framing counts as it came.
     daemon.wait_count("limit_bandwidth_bytes", TIMES * len(piece) + len(tail),
                       limit="l", direction="out")
+    assert daemon.count("limit_throttled", limit="l", direction="out") == 1
     assert daemon.count("limit_bandwidth_bytes", direction="in") == 0
 
 

@@ -235,7 +235,7 @@ on_waited(struct gate_waiter *waiter, enum failure why)
 static bool
 is_lost(const struct exchange *x, nsec_t time)
 {
-	if (x->times.requested == 0 || x->response_status != 0)
+	if (x->times.requested == 0 || x->has_response || x->begun)
 		return false;
 	return x->why == FAIL_RESPONSE_TIMEOUT ||
 	    (x->why == FAIL_CLIENT_CLOSED && time <= SAMPLE_MOST);

@@ -187,18 +187,21 @@ def test_what_is_held_for_bandwidth_tells_nothing(gateway, upstream):
         wait_for(lambda: base(daemon) > 0, LONG)
 
 
-def test_tunnels_tell_nothing(gateway, upstream):
+@pytest.mark.parametrize("how", ["end", "reset"])
+def test_tunnels_tell_nothing(gateway, upstream, how):
     def switch(wire):
         wire.read_head()
         wire.send(b"HTTP/1.1 101 Switching Protocols\r\n"
                   b"Connection: upgrade\r\nUpgrade: x\r\n\r\n")
 
     server = upstream(switch)
-    daemon = adaptive(gateway, server)
+    daemon = adaptive(gateway, server, "concurrency_min = 1")
     for _ in range(200):
         with Client(daemon.port) as c:
             m = c.request("/", fields=["Connection: upgrade", "Upgrade: x"])
             assert m.status == 101
+            if how == "reset":
+                c.abort()
     daemon.wait_metric("penstock_limit_in_use", 0)
     assert permits(daemon) == 5
     assert base(daemon) == 0

@@ -163,12 +163,15 @@ static const struct {
 	    "Adaptive: how long a response takes while nothing queues; 0: not "
 	    "known yet.", print_base },
 	{ "limit_wait_seconds", METRIC_HISTOGRAM,
-	    "How long exchanges waited for a token or to be let in.",
+	    "How long exchanges waited for a token, to be let in or with what "
+	    "came with their head; only those that waited.",
 	    print_waits },
 	{ "limit_refused_total", METRIC_COUNTER,
-	    "Exchanges that a limit refused.", print_refused },
+	    "Exchanges and connections that a limit refused.",
+	    print_refused },
 	{ "limit_would_refuse_total", METRIC_COUNTER,
-	    "Exchanges that a limit in dry run would have refused.",
+	    "Exchanges and connections that a limit in dry run would have "
+	    "refused.",
 	    print_would_refuse },
 	{ "limit_would_wait_total", METRIC_COUNTER,
 	    "Exchanges that a limit in dry run would have made to wait.",

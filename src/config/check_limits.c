@@ -2,11 +2,20 @@
 /*
  * check_limits.c - the rules of limits; see check.h.
  */
+#include <assert.h>
+
 #include "base/bucket.h"
+#include "base/keybucket.h"
 #include "config/check_own.h"
 #include "config/types.h"
 
 enum { KEYED_RATE_MAX = 1000 };	/* a second: keyed buckets count in 16 us */
+
+/* A burst comes back in so many days: they count so far ahead, and no more. */
+enum { KEYED_BURST_DAYS = 25 };
+#define DAY	(UINT64_C(86400) * NSEC_PER_SEC)
+static_assert(KEYED_BURST_DAYS * DAY / 62 * 63 <= KEYBUCKET_MAX_DEPTH / 2,
+    "a gap of 62 units that is rounded up fits as often");
 
 /* Bytes a second; a burst comes in 20 ms (timers are 8 ms wide) to an hour. */
 enum { BANDWIDTH_MIN = 1024, BURSTS_PER_SEC = 50, BURST_MAX_SECONDS = 3600 };
@@ -24,6 +33,10 @@ check_rate(struct checking *k, const struct conf_limit *l)
 	    rate->count > KEYED_RATE_MAX * (rate->span / NSEC_PER_SEC))
 		check_wrong(k, "rate", "rate: with a key, at most %d/s",
 		    KEYED_RATE_MAX);
+	if (l->key.what != LIMIT_KEY_NONE &&
+	    l->burst > KEYED_BURST_DAYS * DAY / rate->span * rate->count)
+		check_wrong(k, "burst", "burst: with a key, at most what "
+		    "rate lets through in %d days", KEYED_BURST_DAYS);
 	if (l->burst > 0 && !bucket_spec_fits(rate->count, rate->span,
 	    l->burst))
 		check_wrong(k, "burst", "burst: would take more than 146 "

@@ -149,6 +149,9 @@ static const struct { const char *text, *errors; } wrong[] = {
 	  "x.conf:6: [limit l] rate: with a key, at most 1000/s\n" },
 	{ FORWARD "[limit l]\nkey = client_address\nrate = 60001/m\n",
 	  "x.conf:6: [limit l] rate: with a key, at most 1000/s\n" },
+	{ FORWARD "[limit l]\nkey = user\nrate = 1/h\nburst = 601\n",
+	  "x.conf:7: [limit l] burst: with a key, at most what rate lets "
+	  "through in 25 days\n" },
 	{ FORWARD "[limit l]\nconcurrency = 3\nqueue_fair_by = user\n",
 	  "x.conf:6: [limit l] queue_fair_by: means nothing without "
 	  "concurrency and queue\n" },
@@ -260,6 +263,9 @@ static const char *const right[] = {
 	FORWARD "limits = l\n[limit l]\nconcurrency = adaptive\nqueue = 1\n"
 	    "concurrency_min = 9\nconcurrency_max = 9\nqueue_timeout = 1s\n",
 	FORWARD "[limit l]\nrate = 1/h\nburst = 1281023\n",
+	FORWARD "[limit l]\nkey = user\nrate = 1/h\nburst = 600\n",
+	FORWARD "[limit l]\nkey = user\nrate = 1000/s\n"
+	    "burst = 2160000000\n",
 	GATEWAY "limits = l\n" UPSTREAM "limits = l\n" ROUTE("r")
 	    "limits = l\n[limit l]\nconnections = 3\n",
 	FORWARD "[limit l]\nconcurrency = 3\nqueue = 3\nkey = user\n"

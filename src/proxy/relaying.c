@@ -407,15 +407,42 @@ send_start(struct exchange *x, bool last)
 	return err == -ENOMEM ? err : 0;
 }
 
+/*
+ * Of n bytes; all, if they are none of a body.  Decoding moves them, so it is a
+ * copy that is looked at.
+ */
+static APART size_t
+chunked_part(struct exchange *x, const uint8_t *from, size_t n)
+{
+	uint8_t *bytes = loop_scratch_out(x->worker->loop);
+	struct body body = x->body;
+	struct body_content c;
+	enum body_result r;
+	size_t part = 0;
+
+	if (n > LOOP_SCRATCH)
+		return n;
+	memcpy(bytes, from, n);
+	do {
+		r = body_decode(&body, bytes + part, n - part, &c);
+		part += c.used;
+	} while (r == BODY_SPANS_FULL);
+	return r == BODY_BAD ? n : part;
+}
+
 size_t
-relay_early(const struct exchange *x)
+relay_early(struct exchange *x)
 {
 	const struct block *b = *x->client->input(x->session);
 	size_t n = b != NULL ? b->end - b->start : 0;
 
 	/* Some of it may have gone on a connection that was found dead. */
-	return x->framing.kind == FRAMING_LENGTH ?
-	    MIN(n, x->body.left) : n;
+	if (x->framing.kind == FRAMING_LENGTH)
+		return MIN(n, x->body.left);
+	/* Else what is left over comes back by keep(). */
+	if (x->throttles != NULL && x->framing.kind == FRAMING_CHUNKED && n > 0)
+		return chunked_part(x, b->data + b->start, n);
+	return n;
 }
 
 /*
@@ -432,7 +459,7 @@ push_input(struct exchange *x)
 	if (b == NULL)
 		return true;
 	size_t n = relay_early(x);
-	*input = NULL;		/* the rest of that comes back by keep() */
+	*input = NULL;		/* what isn't of a body comes back by keep() */
 
 	enum flow_step step = flow_push(&x->up, b->data + b->start, n);
 	b->start += (uint32_t)n;

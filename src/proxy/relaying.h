@@ -30,10 +30,11 @@ nsec_t relay_time(const struct exchange *x, enum flow_wait w);
 enum failure relay_late(enum flow_wait w);
 
 /*
- * Bytes that came behind the head, and are of the body.  If that is chunked:
- * all, though some may turn out to be of the next request.
+ * Bytes that came behind the head, and are of the body, or the tunnel.  Of what
+ * is chunked and not throttled: all, though some may be of the next request.
+ * Writes to loop_scratch_out().
  */
-size_t relay_early(const struct exchange *x);
+size_t relay_early(struct exchange *x);
 
 /* The state RELAY. */
 enum exchange_state relay_enter(struct exchange *x);

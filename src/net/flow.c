@@ -66,6 +66,7 @@ flow_init(struct flow *f)
 	/* The rest has no meaning before flow_start(). */
 	f->waits = FLOW_IDLE;
 	f->bytes = 0;
+	f->sink_since = f->sink_time = 0;
 	f->writer.fn = on_writable;
 	wheel_timer_init(&f->timer, on_late);
 	mail_init(&f->later, on_later);
@@ -84,6 +85,7 @@ flow_start(struct flow *f, const struct flow_opts *opts)
 	f->err = 0;
 	f->short_since = 0;
 	f->bytes = 0;
+	f->sink_since = f->sink_time = 0;
 	stream_set_writer(opts->sink, &f->writer, opts->low);
 	stream_set_reader(opts->source, on_readable, f);
 	if (UNLIKELY(opts->throttle != NULL))
@@ -184,6 +186,13 @@ bool
 flow_is_running(const struct flow *f)
 {
 	return f->waits != FLOW_IDLE;
+}
+
+nsec_t
+flow_sink_time(const struct flow *f)
+{
+	return f->sink_time + (f->sink_since == 0 ? 0 :
+	    loop_now(stream_loop(f->opts.sink)) - f->sink_since);
 }
 
 /* --- events ------------------------------------------------------------ */
@@ -502,8 +511,13 @@ on_late(struct wheel_timer *t)
 static void
 count_pause(struct flow *f)
 {
-	bool paused = f->waits == FLOW_WAITS_SINK && !f->source_over;
+	bool waits = f->waits == FLOW_WAITS_SINK;
+	bool paused = waits && !f->source_over;
 
+	if (UNLIKELY(waits != (f->sink_since != 0))) {
+		f->sink_time = flow_sink_time(f);
+		f->sink_since = waits ? loop_now(stream_loop(f->opts.sink)) : 0;
+	}
 	if (f->paused != paused)
 		stream_set_awaited(f->opts.sink, paused);
 	f->paused = paused;

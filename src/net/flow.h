@@ -133,6 +133,8 @@ struct flow {
 	int			 err;		/* of the sink */
 	nsec_t			 short_since;	/* of memory; 0: it isn't */
 	uint64_t		 bytes;		/* read from the source */
+	nsec_t			 sink_since;	/* it is waited for; or 0 */
+	nsec_t			 sink_time;	/* that it was, before that */
 };
 
 /* Not running. */
@@ -169,6 +171,12 @@ void flow_set_source_timeout(struct flow *f, nsec_t timeout);
 void flow_stop(struct flow *f);
 
 bool flow_is_running(const struct flow *f);
+
+/*
+ * How long it waited for its sink, all together, since flow_start(); 0 if it
+ * has never been started.
+ */
+nsec_t flow_sink_time(const struct flow *f);
 
 static inline struct stream *
 flow_sink(const struct flow *f)

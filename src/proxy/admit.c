@@ -231,6 +231,17 @@ on_waited(struct gate_waiter *waiter, enum failure why)
 
 /* --- giving back ------------------------------------------------------- */
 
+/* For how long was it the client that was waited for, or took no more? */
+static nsec_t
+client_time(const struct exchange *x)
+{
+	const struct exchange_times *t = &x->times;
+	nsec_t body = t->requested - MIN(t->requested, t->connected);
+
+	return flow_sink_time(&x->down) +
+	    body - MIN(body, flow_sink_time(&x->up));
+}
+
 /* A whole request was sent, and nobody waited until there was a response. */
 static bool
 is_lost(const struct exchange *x, nsec_t time)
@@ -245,8 +256,9 @@ is_lost(const struct exchange *x, nsec_t time)
  * To a limit that adapts, whole responses tell how long it takes upstream, and
  * so does what is too late for anybody to wait for it.  What failed otherwise
  * does not, nor a tunnel or a stream, which lasts as its ends like, nor what
- * was held up for want of bandwidth.  An error of the server may be quicker
- * than any response: it is of what was turned away, and so is a 429.
+ * was held up for want of bandwidth, nor the time that a client takes.  An
+ * error of the server may be quicker than any response: it is of what was
+ * turned away, and so is a 429.
  */
 static APART void
 sample(const struct exchange *x, struct limit_pass *p, nsec_t now)
@@ -259,7 +271,8 @@ sample(const struct exchange *x, struct limit_pass *p, nsec_t now)
 
 	if (p->inside && (lost || came) && !throttling_held(x))
 		limit_sample(p, x->worker->id, lost ? LIMIT_LOST :
-		    away ? LIMIT_TURNED_AWAY : LIMIT_SERVED, time, now);
+		    away ? LIMIT_TURNED_AWAY : LIMIT_SERVED,
+		    time - MIN(time, client_time(x)), now);
 }
 
 static void

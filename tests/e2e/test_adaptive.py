@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from penstock import Client, wait_for
+from penstock import Client, answering, wait_for
+from test_limits import limited
 
 # However slow the machine is.
 LONG = 120
@@ -185,6 +186,47 @@ def test_what_is_held_for_bandwidth_tells_nothing(gateway, upstream):
     assert base(daemon) == 0
     with Crowd(daemon.port, 20, "HEAD"):
         wait_for(lambda: base(daemon) > 0, LONG)
+
+
+# What a slow client takes, in s.
+PAUSE = 1
+
+
+def send_slowly(c):
+    c.send(b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\n\r\n1")
+    time.sleep(PAUSE)
+    c.send(b"2")
+
+
+def read_slowly(c):
+    c.ask("/")
+    time.sleep(PAUSE)
+
+
+@pytest.mark.parametrize("size, ask", [(0, send_slowly),
+                                       (8 << 20, read_slowly)])
+@pytest.mark.parametrize("where", ["upstream", "listener"])
+def test_a_slow_client_is_no_slow_server(gateway, upstream, size, ask, where):
+    """Nobody waits for the server, so its time isn't the client's."""
+    server = upstream(answering(body=bytes(size)))
+    daemon = limited(gateway, server, "concurrency = adaptive", where)
+
+    def come_again(over):
+        while not over.is_set():
+            with Client(daemon.port, buffer=65536) as c:
+                ask(c)
+                assert c.read_message().status == 200
+
+    over = threading.Event()
+    clients = [threading.Thread(target=come_again, args=[over], daemon=True)
+               for _ in range(4)]
+    for c in clients:
+        c.start()
+    wait_for(lambda: base(daemon) > 0, LONG)
+    over.set()
+    for c in clients:
+        c.join(LONG)
+    assert base(daemon) < PAUSE / 2
 
 
 @pytest.mark.parametrize("how", ["end", "reset"])

@@ -313,6 +313,57 @@ def test_a_reason_is_one_word_everywhere(gateway, upstream, reason):
     daemon.wait_count("failures", 1, reason=reason)
 
 
+@pytest.mark.parametrize("lines, where", [
+    ("connections = 1", "listener"),
+    ("concurrency = 1", "listener"),
+    ("concurrency = 1", "upstream"),
+])
+def test_too_many_keys_are_one_word_everywhere(
+        gateway, upstream, lines, where):
+    server = upstream(Slow())
+    daemon = limited(gateway, server, f"""
+        key = client_address
+        keys = 64
+        {lines}
+        """, where, rest=LOG)
+    clients = [Client(daemon.port, source=f"127.0.1.{i + 1}")
+               for i in range(100)]
+    for c in clients:
+        c.ask("/")
+    refused = 0
+
+    def all_are_known():
+        nonlocal refused
+        refused = daemon.count("limit_refused", limit="l")
+        return refused + server.behaviour.now == len(clients)
+
+    wait_for(all_are_known)
+    server.behaviour.go.set()
+    told = [m for m in (c.read_message() for c in clients)
+            if m.status != 200]
+    for c in clients:
+        c.close()
+    assert all(m.is_failure(503, "keys_full") for m in told)
+    assert refused == len(told) > 0
+    assert {(m["status"], m.get("reason"), m.get("limit"))
+            for m in logged(daemon, len(clients))} == {
+        (200, None, None), (503, "keys_full", "l")}
+    daemon.wait_count("limit_refused", refused, limit="l", reason="keys_full")
+    daemon.wait_count("failures", refused, reason="keys_full")
+
+
+def test_a_full_listener_is_one_word_everywhere(gateway, upstream):
+    server = upstream(answering())
+    daemon = gateway(server.port, "max_connections = 1", rest=LOG)
+    with Client(daemon.port) as a, Client(daemon.port) as b:
+        assert a.request("/").status == 200
+        b.request("/").is_failure(503, "connection_limit")
+    assert {(m["status"], m.get("reason"), m.get("limit"))
+            for m in logged(daemon, 2)} == {
+        (200, None, None), (503, "connection_limit", None)}
+    daemon.wait_count("failures", 1, reason="connection_limit")
+
+
 def test_the_longest_wait_of_all_limits_is_told(gateway, upstream):
     server = upstream(answering())
     daemon = gateway(server.port, "limits = a b c", rest="""

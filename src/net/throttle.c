@@ -16,7 +16,7 @@ throttle_init(struct throttle *t)
 	t->loop = NULL;
 	t->since = t->held = t->waited = 0;
 	t->shown = 0;
-	t->early = 0;
+	t->early = t->latest = 0;
 	t->count = 0;
 	t->holds = NULL;
 	t->waits = t->peeks = false;
@@ -48,6 +48,14 @@ count_passed(struct throttle *t, uint64_t n, nsec_t now)
 {
 	for (unsigned i = 0; i < t->count && n > 0; i++)
 		pace_count(&t->uses[i], n, now);
+}
+
+/* Only when more comes: until then, some of it may be given back. */
+static void
+count_latest(struct throttle *t)
+{
+	count_passed(t, t->latest, loop_now(t->loop));
+	t->latest = 0;
 }
 
 /* All are asked, so that it is known which of them takes longest. */
@@ -85,9 +93,11 @@ throttle_early_dropped(struct throttle *t)
 	t->early = 0;
 }
 
+/* They may have come with what was charged as early, and is counted. */
 void
 throttle_give_back(struct throttle *t, uint64_t n)
 {
+	t->latest -= MIN(t->latest, n);
 	give_back(t, t->count, n);
 }
 
@@ -148,6 +158,7 @@ throttle_end(struct throttle *t)
 {
 	stop_waiting(t);
 	loop_cancel(t->loop, &t->timer);
+	count_latest(t);
 	t->stream = NULL;
 }
 
@@ -197,5 +208,7 @@ throttle_came(struct throttle *t, size_t allowed, ssize_t came)
 	size_t n = came > 0 ? (size_t)came : 0;
 
 	give_back(t, t->count, allowed - n);
-	count_passed(t, n, loop_now(t->loop));
+	if (n > 0)
+		count_latest(t);
+	t->latest += n;
 }

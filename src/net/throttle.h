@@ -45,6 +45,7 @@ struct throttle {
 	nsec_t			 waited;	/* in all waits together */
 	size_t			 shown;		/* by the last peek */
 	uint64_t		 early;		/* charged, not passed yet */
+	uint64_t		 latest;	/* that came, not counted yet */
 	unsigned		 count;
 	unsigned		 at;		/* the pace that it waits for */
 	bool			 waits;
@@ -70,7 +71,7 @@ bool throttle_charge(struct throttle *t, uint64_t n, nsec_t max_wait,
 void throttle_early_passes(struct throttle *t, nsec_t now);
 void throttle_early_dropped(struct throttle *t);
 
-/* n of the bytes that came don't count, after all. */
+/* The last n of the bytes that came last don't count, after all. */
 void throttle_give_back(struct throttle *t, uint64_t n);
 
 /* --- for streams --- */

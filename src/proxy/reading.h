@@ -28,7 +28,7 @@ void reading_receive(struct session *s);
 
 /*
  * The client speaks, or leaves, while its exchange runs.  Once it has sent a
- * block ahead of its turn it isn't read, and so not found gone, until then.
+ * block ahead of its turn it isn't read until then, but found gone (leaving.h).
  */
 void reading_ahead(struct session *s);
 

@@ -317,12 +317,14 @@ def test_a_silent_name_server_gets_504(forward, names):
         assert "error=dns_timeout" in m.get("Proxy-Status")
 
 
+@pytest.mark.parametrize("ahead", [0, 20000, 100000])
 def test_a_client_that_leaves_while_its_name_is_resolved_is_let_go(
-        forward, names):
+        forward, names, ahead):
     dns = names({"mute.test": None})
-    daemon = forward(rest=f"[penstock]\nnameservers = {dns.address}")
+    daemon = forward("timeout_resolve = 60s",
+                     f"[penstock]\nnameservers = {dns.address}")
     with Client(daemon.port) as c:
-        c.ask("http://mute.test/")
+        c.ask("http://mute.test/", "POST", body=bytes(ahead))
         daemon.wait_metric("penstock_exchanges", 1)
         c.abort()
     daemon.wait_metric("penstock_failures_total", 1, reason="client_closed")

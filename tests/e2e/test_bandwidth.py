@@ -292,6 +292,27 @@ def test_what_is_of_the_next_request_is_not_of_a_body(gateway, upstream):
                 assert c.read_message().status == 200
         # Together with those GETs that would be more than there is.
         assert c.request("/", "POST", body=bytes(60 * KIB)).status == 200
+    assert daemon.count("limit_bandwidth_bytes", direction="in") == \
+        6 * len("1\r\nx\r\n0\r\n\r\n") + 60 * KIB
+
+
+@pytest.mark.parametrize("size", [1000, 50000])
+@pytest.mark.parametrize("splice", ["auto", "off"])
+def test_each_of_many_bodies_counts_once(gateway, upstream, size, splice):
+    times = 40
+    server = upstream(receiving(Meter(1, 10 * MIB)))
+    daemon = gateway(server.port, f"splice = {splice}", "limits = l",
+                     LIMIT.format(lines="bandwidth_in = 100m"))
+    asked = (f"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n\r\n"
+             .encode() + bytes(size)) * times
+    with Client(daemon.port) as c:
+        sender = threading.Thread(target=c.send, args=(asked,), daemon=True)
+        sender.start()
+        for _ in range(times):
+            assert c.read_message().status == 200
+        sender.join(DEADLINE)
+    assert daemon.count("limit_bandwidth_bytes",
+                        direction="in") == size * times
 
 
 def test_who_never_goes_on_gives_it_back(gateway, upstream):

@@ -160,7 +160,8 @@ def test_a_request_goes_up_no_faster(gateway, upstream, fields):
                piece * TIMES + (b"0\r\n\r\n" if chunked else b""))
         assert c.read_message().status == 200
     assert meter.received == TOTAL
-    assert daemon.count("limit_bandwidth_bytes", direction="in") >= TOTAL
+    wait_for(lambda: daemon.count("limit_bandwidth_bytes",
+                                  direction="in") >= TOTAL)
     assert daemon.count("limit_bandwidth_bytes", direction="out") == 0
 
 
@@ -181,8 +182,8 @@ def test_what_comes_with_heads_counts_too(gateway, upstream, key):
         for c in clients:
             assert c.read_message().status == 200
     assert meter.received == 8 * 20 * KIB
-    assert daemon.count("limit_bandwidth_bytes",
-                        direction="in") == meter.received
+    daemon.wait_count("limit_bandwidth_bytes", meter.received,
+                      direction="in")
 
 
 def test_what_would_take_too_long_is_refused(gateway, upstream):
@@ -234,8 +235,8 @@ def test_a_refusal_says_which_limit_it_was(gateway, upstream):
                       reason="rate_limited")
     assert daemon.count("limit_refused") == 1
     assert daemon.count("failures", reason="rate_limited") == 1
-    assert daemon.count("limit_bandwidth_bytes", limit="wide",
-                        direction="in") == 60 * KIB
+    daemon.wait_count("limit_bandwidth_bytes", 60 * KIB, limit="wide",
+                      direction="in")
 
 
 def test_a_hold_is_a_wait_for_the_limit(gateway, upstream):
@@ -270,7 +271,7 @@ def test_who_is_refused_uses_up_nothing(gateway, upstream):
             other.read_message().is_failure(503, "queue_full")
         c.send(bytes(n))
         assert c.read_message().status == 200
-    assert daemon.count("limit_bandwidth_bytes", direction="in") == n
+    daemon.wait_count("limit_bandwidth_bytes", n, direction="in")
 
 
 def test_what_is_of_the_next_request_is_not_of_a_body(gateway, upstream):
@@ -292,8 +293,8 @@ def test_what_is_of_the_next_request_is_not_of_a_body(gateway, upstream):
                 assert c.read_message().status == 200
         # Together with those GETs that would be more than there is.
         assert c.request("/", "POST", body=bytes(60 * KIB)).status == 200
-    assert daemon.count("limit_bandwidth_bytes", direction="in") == \
-        6 * len("1\r\nx\r\n0\r\n\r\n") + 60 * KIB
+    daemon.wait_count("limit_bandwidth_bytes", direction="in",
+                      value=6 * len("1\r\nx\r\n0\r\n\r\n") + 60 * KIB)
 
 
 @pytest.mark.parametrize("size", [1000, 50000])
@@ -311,8 +312,8 @@ def test_each_of_many_bodies_counts_once(gateway, upstream, size, splice):
         for _ in range(times):
             assert c.read_message().status == 200
         sender.join(DEADLINE)
-    assert daemon.count("limit_bandwidth_bytes",
-                        direction="in") == size * times
+    daemon.wait_count("limit_bandwidth_bytes", size * times,
+                      direction="in")
 
 
 def test_who_never_goes_on_gives_it_back(gateway, upstream):
@@ -328,8 +329,7 @@ def test_who_never_goes_on_gives_it_back(gateway, upstream):
         m.is_failure(504, "total_timeout")
         # Else it would be held for half a minute, too.
         assert c.request("/", "POST", body=bytes(4 * KIB)).status == 200
-    assert daemon.count("limit_bandwidth_bytes",
-                        direction="in") == 64 * KIB
+    daemon.wait_count("limit_bandwidth_bytes", 64 * KIB, direction="in")
 
 
 def test_a_dry_run_counts_and_holds_nobody(gateway, upstream):
@@ -352,7 +352,7 @@ def test_a_dry_run_counts_and_holds_nobody(gateway, upstream):
                       direction="in")
     daemon.wait_count("limit_bandwidth_bytes", 2 * TOTAL, limit="l",
                       direction="out")
-    assert daemon.count("limit_would_wait", limit="l") == 3
+    daemon.wait_count("limit_would_wait", 3, limit="l")
     text = daemon.metrics_text()
     # A limit that counts no bytes has no such line.
     assert text.count("penstock_limit_bandwidth_bytes_total{") == 2

@@ -466,8 +466,9 @@ def test_nobody_waits_with_a_head(gateway, upstream, tmp_path):
     daemon.settled()
     assert daemon.metric(
         "penstock_upstream_response_seconds_count") == large + 21
-    lines = [json.loads(line) for line in
-             (tmp_path / "access.log").read_text().splitlines()]
+    log = tmp_path / "access.log"
+    wait_for(lambda: log.read_text().count("\n") == large + 21)
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert all("throttled" not in line for line in lines
                if line["method"] == "HEAD")
     assert sum("throttled" in line for line in lines) >= held - 1

@@ -19,7 +19,7 @@ throttle_init(struct throttle *t)
 	t->early = t->latest = 0;
 	t->count = 0;
 	t->holds = NULL;
-	t->waits = t->peeks = false;
+	t->waits = t->counts_late = t->peeks = false;
 	wheel_timer_init(&t->timer, on_due);
 }
 
@@ -211,4 +211,6 @@ throttle_came(struct throttle *t, size_t allowed, ssize_t came)
 	if (n > 0)
 		count_latest(t);
 	t->latest += n;
+	if (!t->counts_late)
+		count_latest(t);
 }

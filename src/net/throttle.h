@@ -49,7 +49,8 @@ struct throttle {
 	unsigned		 count;
 	unsigned		 at;		/* the pace that it waits for */
 	bool			 waits;
-	bool			 peeks;		/* the owner's to set */
+	bool			 counts_late;	/* some may be given back */
+	bool			 peeks;		/* both: the owner's to set */
 	struct pace_use		 uses[THROTTLE_PACES];
 };
 

@@ -27,6 +27,13 @@ on_held(struct throttle *t)
 	leaving_mind(p->owner, t->stream);
 }
 
+static bool
+may_tunnel(const struct exchange *x)
+{
+	return !x->has_head || x->upgrades ||
+	    x->request.method == METHOD_CONNECT;
+}
+
 APART void
 throttling_set_up(struct exchange *x)
 {
@@ -36,8 +43,11 @@ throttling_set_up(struct exchange *x)
 		struct throttle *t = &x->throttles[way];
 
 		throttle_init(t);
-		if (way == LIMIT_IN)
+		if (way == LIMIT_IN) {
 			t->holds = on_held;
+			/* A tunnel is followed by nothing, and may idle. */
+			t->counts_late = !may_tunnel(x);
+		}
 		for (unsigned i = 0; i < x->pass_count; i++) {
 			struct limit_pass *p = &x->passes[i];
 			struct pace *pace = limit_pace(p->limit,
@@ -53,10 +63,7 @@ throttling_set_up(struct exchange *x)
 static bool
 has_more(const struct exchange *x)
 {
-	if (!x->has_head || x->upgrades ||
-	    x->request.method == METHOD_CONNECT)
-		return true;
-	return x->framing.kind == FRAMING_CHUNKED ||
+	return may_tunnel(x) || x->framing.kind == FRAMING_CHUNKED ||
 	    (x->framing.kind == FRAMING_LENGTH && x->framing.length > 0);
 }
 

@@ -426,6 +426,29 @@ def test_heads_do_not_count(gateway, upstream):
     daemon.wait_count("limit_bandwidth_bytes", 400, direction="out")
 
 
+def test_what_passed_a_tunnel_is_counted_while_it_idles(gateway, upstream):
+    def behave(wire):
+        wire.read_head()
+        wire.send(b"HTTP/1.1 101 Switching Protocols\r\n"
+                  b"Connection: upgrade\r\nUpgrade: x\r\n\r\n")
+        while data := wire.socket.recv(MIB):
+            wire.send(data)
+
+    n = 50000
+    daemon = gateway(upstream(behave).port, up="limits = l",
+                     rest=LIMIT.format(lines="""
+        bandwidth_in = 100m
+        bandwidth_out = 100m
+        """))
+    with Client(daemon.port) as c:
+        m = c.request("/", fields=["Connection: upgrade", "Upgrade: x"])
+        assert m.status == 101
+        c.send(bytes(n))
+        c.read_exactly(n)
+        for way in ("in", "out"):
+            assert daemon.count("limit_bandwidth_bytes", direction=way) == n
+
+
 def test_nobody_waits_with_a_head(gateway, upstream, tmp_path):
     """And what is held up is not said to be the upstream's time."""
     n, large = 4 * KIB, 50

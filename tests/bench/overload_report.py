@@ -9,12 +9,15 @@ from products import PRODUCTS
 from report import table, written
 from rounds import median, ratio
 
-NAMES = tuple(LOADS[0].entrants())
+
+def names():
+    """Who takes part; known when all are built."""
+    return tuple(LOADS[0].entrants())
 
 
 def where_it_ran(rounds):
     versions = ", ".join(f"{name} {PRODUCTS[name].version()}"
-                         for name in NAMES)
+                         for name in names())
     return (f"{datetime.date.today()}, {report.machine()}; {versions}. "
             f"Medians of {rounds} rounds, in which the programs took turns in "
             "changing order, each on one core with one worker; origin and "
@@ -77,9 +80,9 @@ def summary_rows(by_name):
 
 def summary(results):
     by_name = {trial.name: found for trial, found in results.items()}
-    rows = [[title, *(written(number(name), form) for name in NAMES)]
+    rows = [[title, *(written(number(name), form) for name in names())]
             for title, form, number in summary_rows(by_name)]
-    return table(["", *NAMES], rows)
+    return table(["", *names()], rows)
 
 
 def readme(results, rounds):

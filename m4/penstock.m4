@@ -148,6 +148,16 @@ AC_DEFUN([PENSTOCK_LIBEV], [
 	AC_SUBST([EV_LIBS])
 ])
 
+# Reads and writes of many connections in one system call; or one by one.
+AC_DEFUN([PENSTOCK_LIBURING], [
+	AC_ARG_WITH([liburing], [AS_HELP_STRING([--without-liburing],
+	    [each read and write is a system call of its own])])
+	AS_IF([test "x$with_liburing" != xno],
+	    [PKG_CHECK_MODULES([URING], [liburing >= 2.2],
+		[AC_DEFINE([HAVE_LIBURING], [1], [Define if liburing is used.])],
+		[PENSTOCK_MISSING([liburing], [liburing-dev])])])
+])
+
 # llhttp is a library where a system has one; Debian 12 has its C sources only,
 # in the package node-llhttp, and they are compiled in.
 AC_DEFUN([PENSTOCK_LLHTTP], [

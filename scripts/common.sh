@@ -3,7 +3,7 @@
 # folder of the source.
 
 BUILD_PACKAGES="autoconf automake gcc make pkg-config libc6-dev libev-dev
-libc-ares-dev libinih-dev node-llhttp"
+libc-ares-dev libinih-dev liburing-dev node-llhttp"
 
 say()
 {

@@ -140,7 +140,7 @@ typedef enum priority		conf_PRIORITY;
 typedef enum table_full		conf_TABLE_FULL;
 typedef enum rate_headers	conf_RATE_HEADERS;
 typedef enum balance		conf_BALANCE;
-typedef enum splice		conf_SPLICE;
+typedef enum if_it_pays		conf_IF_IT_PAYS;
 typedef enum log_format		conf_LOG_FORMAT;
 typedef enum level		conf_LEVEL;
 

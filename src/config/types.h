@@ -64,7 +64,7 @@ extern const struct conf_type
     type_PORTS, type_SERVERS, type_HOSTS, type_PATHS,
     type_REF_ACCESS, type_REF_UPSTREAM, type_REF_LIMITS, type_REF_LISTENERS,
     type_MODE, type_KEY, type_QUEUE_ORDER, type_PRIORITY,
-    type_TABLE_FULL, type_RATE_HEADERS, type_BALANCE, type_SPLICE,
+    type_TABLE_FULL, type_RATE_HEADERS, type_BALANCE, type_IF_IT_PAYS,
     type_LOG_FORMAT, type_LEVEL;
 
 /* How many elements a value has: 1 for what isn't a list. */

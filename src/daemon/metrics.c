@@ -13,11 +13,25 @@
 
 #include "base/stats.h"
 #include "daemon/metrics_limits.h"
+#include "net/batch.h"
 #include "net/handover.h"
 #include "proxy/setup.h"
 #include "proxy/worker.h"
 
 /* --- by the tables of base/counters.def -------------------------------- */
+
+static void
+add_batches(struct worker_stats *sum, const struct batch *b)
+{
+	if (b == NULL)
+		return;
+
+	const struct batch_stats *s = batch_stats(b);
+
+	stat_add(&sum->batches, stat_read(&s->calls));
+	stat_add(&sum->batched, stat_read(&s->done));
+	stat_add(&sum->io_uring, stat_read(&s->works));
+}
 
 /* Bytes are counted by streams and pipes; the rest by whoever does it. */
 static void
@@ -45,6 +59,7 @@ gather_worker(struct metrics *m, const struct metrics_source *from)
 		stat_add(&sum.paused_upstream, stat_read(&upstream->awaited));
 		stat_add(&sum.spliced, stat_read(&w->pipes.moved));
 		stat_add(&sum.pipes, stat_read(&w->pipes.taken));
+		add_batches(&sum, w->batch);
 	}
 	stats_print(m, STATS_WORKER, &item, 1);
 }

@@ -14,12 +14,10 @@
  * The clock is read twice a turn, around the poll, for the figures; what
  * comes out of the poll is the time of the turn.
  */
-#include "net/loop.h"
+#include "net/loop_own.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <ev.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,42 +36,6 @@ static_assert(sizeof(ev_io) == sizeof(struct watch) &&
     "struct watch is not libev's ev_io");
 
 #define BLIND	(100 * NSEC_PER_MSEC)	/* later than that: see is_blind() */
-
-struct loop {
-	struct ev_loop		*ev;
-	struct wheels		*wheels;
-	nsec_t			 now;
-	nsec_t			 polled;	/* when this turn began */
-	nsec_t			 slept;		/* when poll was entered */
-	nsec_t			 late;		/* this turn, for its timers */
-	nsec_t			 planned;	/* poll's end, at the latest */
-	nsec_t			 worst;		/* lag in this second */
-	nsec_t			 max_lag;	/* more is late */
-	nsec_t			 late_until;	/* for the last that was more */
-	nsec_t			 timer_due;	/* what `timer` waits for */
-	nsec_t			 wall_offset;	/* time of day - now */
-	nsec_t			 wall_due;	/* when to look again */
-	uint64_t		 ready_then;	/* stats.ready, a turn ago */
-	uint64_t		 ready_last;	/* in the last turn */
-	struct list		 again;
-	struct mail		*later;
-	struct mail		**later_end;
-	struct blocks		*blocks;
-	uint8_t			*scratch;
-	ev_timer		 timer;
-	ev_prepare		 prepare;
-	ev_idle			 idle;
-	struct loop_stats	 stats;
-	uint8_t			 pad[CACHE_LINE];
-	/* What other threads write. */
-	struct mailbox		 box;
-	ev_async		 async;
-	atomic_bool		 stop;
-	bool			 blind;		/* timers were passed over */
-};
-
-/* The loop that this thread is in, for loop_post(). */
-static _Thread_local struct loop *running;
 
 static void	on_prepare(struct ev_loop *ev, ev_prepare *w, int revents);
 static void	on_timer(struct ev_loop *ev, ev_timer *w, int revents);
@@ -169,11 +131,11 @@ loop_free(struct loop **loop)
 void
 loop_run(struct loop *loop)
 {
-	running = loop;
+	loop_set_running(loop);
 	ev_now_update(loop->ev);
 	loop->now = loop->polled = read_clock(CLOCK_MONOTONIC);
 	ev_run(loop->ev, 0);
-	running = NULL;
+	loop_set_running(NULL);
 	/* Now, not on entry: a stop that came before the start counts. */
 	atomic_store(&loop->stop, false);
 }
@@ -224,6 +186,12 @@ void
 loop_set_blocks(struct loop *loop, struct blocks *blocks)
 {
 	loop->blocks = blocks;
+}
+
+void
+loop_set_turn(struct loop *loop, struct loop_turn *t)
+{
+	loop->turn = t;
 }
 
 bool
@@ -323,74 +291,6 @@ loop_cancel(struct loop *loop, struct wheel_timer *t)
 	wheel_cancel(loop->wheels, t);
 }
 
-/* --- calls ------------------------------------------------------------- */
-
-static void
-append(struct loop *loop, struct mail *m)
-{
-	m->next = NULL;
-	*loop->later_end = m;
-	loop->later_end = &m->next;
-}
-
-/* To the `later` list, so that it can be cancelled there. */
-static void
-take_mail(struct loop *loop)
-{
-	if (atomic_load_explicit(&loop->box.last, memory_order_relaxed) ==
-	    NULL)
-		return;
-
-	struct mail *m = mailbox_take(&loop->box);
-
-	while (m != NULL) {
-		struct mail *next = m->next;
-
-		append(loop, m);
-		m = next;
-	}
-}
-
-void
-loop_again(struct loop *loop, struct loop_again *a)
-{
-	if (list_is_empty(&a->link))
-		list_add_last(&loop->again, &a->link);
-}
-
-void
-loop_later(struct loop *loop, struct mail *m)
-{
-	if (!atomic_exchange(&m->put, true))
-		append(loop, m);
-}
-
-HOT void
-loop_later_cancel(struct loop *loop, struct mail *m)
-{
-	if (!atomic_load(&m->put))
-		return;
-	take_mail(loop);
-	for (struct mail **p = &loop->later; *p != NULL; p = &(*p)->next) {
-		if (*p != m)
-			continue;
-		*p = m->next;
-		if (loop->later_end == &m->next)
-			loop->later_end = p;
-		atomic_store(&m->put, false);
-		return;
-	}
-}
-
-void
-loop_post(struct loop *loop, struct mail *m)
-{
-	if (running == loop)
-		loop_later(loop, m);
-	else if (mailbox_put(&loop->box, m))
-		ev_async_send(loop->ev, &loop->async);
-}
-
 /* --- a turn ------------------------------------------------------------ */
 
 static HOT void
@@ -435,36 +335,6 @@ run_timers(struct loop *loop)
 		stat_add(&loop->stats.timers, fired);
 }
 
-/* Moved aside first, so that each is called once, new ones not at all. */
-static void
-run_again(struct loop *loop)
-{
-	struct list now;
-	struct list *l;
-
-	list_move_all(&now, &loop->again);
-	while ((l = list_pop_first(&now)) != NULL) {
-		struct loop_again *a = container_of(l, struct loop_again,
-		    link);
-
-		list_add_last(&loop->again, l);
-		a->fn(a);
-	}
-}
-
-static void
-run_later(struct loop *loop)
-{
-	for (int i = 0; loop->later != NULL && i < LOOP_CALLS; i++) {
-		struct mail *m = loop->later;
-
-		loop->later = m->next;
-		if (loop->later == NULL)
-			loop->later_end = &loop->later;
-		mail_call(m);
-	}
-}
-
 /* How long may the poll last? */
 static void
 plan_poll(struct loop *loop)
@@ -496,10 +366,16 @@ on_prepare(struct ev_loop *ev, ev_prepare *w, int revents)
 
 	(void)w;
 	(void)revents;
+	if (loop->turn != NULL)
+		loop->turn->ready(loop->turn);
 	run_timers(loop);
-	take_mail(loop);
-	run_again(loop);
-	run_later(loop);
+	loop_take_mail(loop);
+	loop_run_again(loop);
+	loop_run_later(loop);
+	if (loop->turn != NULL) {
+		loop->turn->over(loop->turn);
+		loop_run_later(loop);
+	}
 	if (atomic_load_explicit(&loop->stop, memory_order_relaxed))
 		ev_break(ev, EVBREAK_ONE);
 	plan_poll(loop);

@@ -4,8 +4,9 @@
  *
  * The only file that knows libev.  A turn of the loop is:
  *
- *	poll -> time is read once -> ready descriptors, timers, mail
- *	     -> `again` list, once -> `later` list until empty -> poll
+ *	poll -> time is read once -> ready descriptors, what loop_turn
+ *	     gathered of them -> timers, mail -> `again` list, once
+ *	     -> `later` list until empty -> loop_turn's end -> poll
  *
  * Descriptors come before timers: after a long stop, bytes that have arrived
  * count before the timeouts that have passed.
@@ -155,6 +156,18 @@ bool loop_is_calm(const struct loop *loop);
 #define LOOP_LATE	(100 * NSEC_PER_MSEC)
 void loop_set_max_lag(struct loop *loop, nsec_t most);
 bool loop_is_late(const struct loop *loop);
+
+/*
+ * Called in every turn: `ready` when what was ready has been called, before
+ * timers; `over` last before the poll.
+ */
+struct loop_turn {
+	void	(*ready)(struct loop_turn *t);
+	void	(*over)(struct loop_turn *t);
+};
+
+/* Or NULL: none. */
+void loop_set_turn(struct loop *loop, struct loop_turn *t);
 
 /* --- descriptors --- */
 

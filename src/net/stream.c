@@ -20,13 +20,7 @@
 #include "net/stream_own.h"
 #include "net/throttle.h"
 
-/* Pieces in one write of the queue. */
-enum { FLUSH_PIECES = 16 };
-
 static watch_fn	on_ready;
-static void	write_failed(struct stream *s, int err);
-static bool	enqueue(struct stream *s, const struct iovec *iov, int n,
-		    size_t given, enum block_use use);
 static throttle_fn	on_allowed;
 
 /* --- life -------------------------------------------------------------- */
@@ -74,6 +68,12 @@ stream_pool_set_hangups(struct stream_pool *p, struct hangups *hangups)
 	p->hangups = hangups;
 }
 
+void
+stream_pool_set_batch(struct stream_pool *p, struct batch *batch)
+{
+	p->batch = batch;
+}
+
 struct stream *
 stream_new(struct stream_pool *p, int fd)
 {
@@ -89,7 +89,7 @@ stream_new(struct stream_pool *p, int fd)
 
 /* All but the descriptor, which is returned. */
 static int
-dissolve(struct stream **stream)
+dissolve(struct stream **stream, bool sends)
 {
 	struct stream *s = *stream;
 	struct stream_pool *p = stream_pool_of(s);
@@ -98,6 +98,8 @@ dissolve(struct stream **stream)
 	*stream = NULL;
 	if (UNLIKELY(s->minded))
 		stream_mind_no_more(s);
+	if ((s->in | s->out) != 0)
+		batch_forget(p->batch, s, sends);
 	watch_stop(&s->watch);
 	stream_drop_queue(s);
 	if (p->current == s)
@@ -111,38 +113,27 @@ HOT void
 stream_close(struct stream **s)
 {
 	if (*s != NULL)
-		close(dissolve(s));
+		close(dissolve(s, true));
 }
 
 void
 stream_reset(struct stream **s)
 {
 	if (*s != NULL)
-		sock_reset(dissolve(s));
+		sock_reset(dissolve(s, false));
 }
 
 /* --- readiness --------------------------------------------------------- */
 
-static void
-unwant(struct stream *s, unsigned events)
-{
-	watch_want(&s->watch, watch_wanted(&s->watch) & ~events);
-}
-
-static bool
-may_read(const struct stream *s)
-{
-	if (s->paused || s->reader == NULL)
-		return false;
-	return LIKELY(s->throttle == NULL) || throttle_is_open(s->throttle);
-}
-
 static HOT void
 on_readable(struct stream *s)
 {
-	if (!may_read(s))
-		unwant(s, WATCH_READ);
-	else
+	struct batch *b = stream_pool_of(s)->batch;
+
+	if (!stream_may_read(s))
+		stream_unwant(s, WATCH_READ);
+	else if (b == NULL || s->large || s->throttle != NULL ||
+	    !batch_gather(b, s))
 		s->reader(s->reader_arg);
 }
 
@@ -153,8 +144,7 @@ on_writable(struct stream *s)
 
 	if (err == 0)
 		err = stream_flush(s);
-	if (s->writer != NULL && (err != 0 || stream_queued(s) <= s->low))
-		s->writer->fn(s->writer, err);
+	stream_tell_writer(s, err);
 }
 
 /* Either function may close the stream: then `current` is no longer it. */
@@ -167,7 +157,7 @@ on_ready(struct watch *w, unsigned ready)
 	p->current = s;
 	if (UNLIKELY(ready & WATCH_ERROR)) {
 		s->read_err = EIO;
-		write_failed(s, EIO);
+		stream_write_failed(s, EIO);
 	}
 	if (ready & WATCH_WRITE)
 		on_writable(s);
@@ -199,6 +189,8 @@ void
 stream_resume(struct stream *s)
 {
 	s->paused = false;
+	if (UNLIKELY(s->in != 0) && batch_has_read(stream_pool_of(s)->batch, s))
+		batch_read_again(stream_pool_of(s)->batch);
 	if (!s->eof && s->read_err == 0)
 		stream_want(s, WATCH_READ);
 }
@@ -213,7 +205,7 @@ ssize_t
 stream_read_failed(struct stream *s, int err)
 {
 	s->read_err = (unsigned)err & ERR_MASK;
-	unwant(s, WATCH_READ);
+	stream_unwant(s, WATCH_READ);
 	return -err;
 }
 
@@ -227,18 +219,32 @@ came_to_nothing(struct stream *s, ssize_t n)
 	if (s->write_err == ECONNRESET)
 		return stream_read_failed(s, ECONNRESET);
 	s->eof = true;
-	unwant(s, WATCH_READ);
+	stream_unwant(s, WATCH_READ);
 	return 0;
+}
+
+/* From the batch, if it has read some; from the kernel otherwise. */
+static inline ssize_t
+receive_some(struct stream *s, void *to, size_t size)
+{
+	struct batch *b = stream_pool_of(s)->batch;
+	ssize_t n;
+
+	if (s->in != 0 && batch_has_read(b, s))
+		return batch_take(b, s, to, size);
+	n = sock_recv(watch_fd(&s->watch), to, size);
+	s->filled = n == (ssize_t)size;
+	s->large = n >= BATCH_PIECE;
+	return n;
 }
 
 static inline ssize_t
 receive(struct stream *s, void *to, size_t size)
 {
-	ssize_t n = sock_recv(watch_fd(&s->watch), to, size);
+	ssize_t n = receive_some(s, to, size);
 
 	if (UNLIKELY(n <= 0))
 		return came_to_nothing(s, n);
-	s->filled = (size_t)n == size;
 	stat_add(&stream_pool_of(s)->totals->received, (uint64_t)n);
 	return n;
 }
@@ -246,7 +252,10 @@ receive(struct stream *s, void *to, size_t size)
 static ssize_t
 peek(struct stream *s, void *to, size_t size)
 {
-	ssize_t n = sock_peek(watch_fd(&s->watch), to, size);
+	struct batch *b = stream_pool_of(s)->batch;
+	ssize_t n = s->in != 0 && batch_has_read(b, s) ?
+	    batch_show(b, s, to, size) :
+	    sock_peek(watch_fd(&s->watch), to, size);
 
 	s->throttle->shown = n > 0 ? (size_t)n : 0;
 	return n > 0 ? n : came_to_nothing(s, n);
@@ -263,7 +272,7 @@ receive_slowly(struct stream *s, void *to, size_t size)
 		return peek(s, to, size);
 	most = throttle_take(s->throttle, size);
 	if (most == 0) {
-		unwant(s, WATCH_READ);
+		stream_unwant(s, WATCH_READ);
 		return -EAGAIN;
 	}
 	n = receive(s, to, most);
@@ -299,7 +308,7 @@ bool
 stream_seems_quiet(const struct stream *s)
 {
 	return !s->eof && s->read_err == 0 && s->write_err == 0 &&
-	    !watch_is_due(&s->watch);
+	    s->in == 0 && !watch_is_due(&s->watch);
 }
 
 bool
@@ -364,188 +373,6 @@ nsec_t
 stream_held(const struct stream *s)
 {
 	return s->throttle == NULL ? 0 : throttle_held(s->throttle);
-}
-
-/* --- writing ----------------------------------------------------------- */
-
-void
-stream_set_writer(struct stream *s, struct stream_writer *w, size_t low)
-{
-	s->writer = w;
-	if (w != NULL)
-		w->sent_at = 0;
-	s->low = (uint32_t)MIN(low, UINT32_MAX);
-}
-
-/* The bytes that the kernel took, which may be none; or -errno. */
-static inline ssize_t
-give(struct stream *s, const struct iovec *iov, int n)
-{
-	ssize_t given = sock_send(watch_fd(&s->watch), iov, n);
-
-	if (given < 0)
-		return given == -EAGAIN ? 0 : given;
-	stream_count_given(s, (size_t)given);
-	return given;
-}
-
-static size_t
-length_of(const struct iovec *iov, int n)
-{
-	size_t length = 0;
-
-	for (int i = 0; i < n; i++)
-		length += iov[i].iov_len;
-	return length;
-}
-
-HOT int
-stream_send(struct stream *s, const struct iovec *iov, int n,
-    enum block_use use)
-{
-	size_t length = length_of(iov, n);
-	ssize_t given = 0;
-
-	ASSERT(!s->ending);
-	if (s->write_err != 0)
-		return -(int)s->write_err;
-	if (length == 0)
-		return 0;
-	if (s->queue == NULL) {
-		given = give(s, iov, n);
-		if (given < 0) {
-			write_failed(s, (int)-given);
-			return (int)given;
-		}
-	}
-	if ((size_t)given == length)
-		return 0;
-	if (!enqueue(s, iov, n, (size_t)given, use)) {
-		write_failed(s, ENOMEM);
-		return -ENOMEM;
-	}
-	stream_want(s, WATCH_WRITE);
-	return 0;
-}
-
-bool
-stream_make_queue(struct stream *s)
-{
-	struct stream_pool *p = stream_pool_of(s);
-
-	if (s->queue != NULL)
-		return true;
-	s->queue = slab_take(&p->queues);
-	if (s->queue == NULL)
-		return false;
-	buf_init(&s->queue->buf, loop_blocks(p->kind.loop));
-	s->queue->pipe = NULL;
-	return true;
-}
-
-/* An empty queue, after a failure, is dropped by write_failed(). */
-static bool
-enqueue(struct stream *s, const struct iovec *iov, int n, size_t given,
-    enum block_use use)
-{
-	return stream_make_queue(s) &&
-	    buf_append(&s->queue->buf, iov, n, given, use);
-}
-
-void
-stream_drop_queue(struct stream *s)
-{
-	struct stream_pool *p = stream_pool_of(s);
-
-	if (s->queue == NULL)
-		return;
-	buf_clear(&s->queue->buf);
-	pipes_give(p->pipes, &s->queue->pipe);
-	slab_give(&p->queues, s->queue);
-	s->queue = NULL;
-}
-
-/* Write from the blocks once; 0 or a negative errno. */
-static int
-flush_blocks(struct stream *s)
-{
-	struct iovec iov[FLUSH_PIECES];
-	int n = buf_peek(&s->queue->buf, iov, FLUSH_PIECES);
-	ssize_t given = n > 0 ? give(s, iov, n) : 0;
-
-	if (given < 0)
-		return (int)given;
-	buf_consume(&s->queue->buf, (size_t)given);
-	return 0;
-}
-
-int
-stream_flush(struct stream *s)
-{
-	int err = 0;
-
-	if (s->queue != NULL && s->queue->pipe != NULL)
-		err = stream_flush_pipe(s);
-	if (err == 0 && s->queue != NULL && s->queue->pipe == NULL)
-		err = flush_blocks(s);
-	if (err != 0) {
-		write_failed(s, -err);
-		return -err;
-	}
-	if (stream_queued(s) > 0)
-		return 0;
-	stream_drop_queue(s);
-	unwant(s, WATCH_WRITE);
-	if (s->ending)
-		stream_end(s);
-	return 0;
-}
-
-static void
-write_failed(struct stream *s, int err)
-{
-	if (s->write_err == 0)
-		s->write_err = (unsigned)err & ERR_MASK;
-	stream_drop_queue(s);
-	unwant(s, WATCH_WRITE);
-}
-
-void
-stream_set_awaited(struct stream *s, bool awaited)
-{
-	stat_add(&stream_pool_of(s)->totals->awaited, awaited ? 1 : UINT64_MAX);
-}
-
-size_t
-stream_queued(const struct stream *s)
-{
-	const struct queue *q = s->queue;
-
-	return q == NULL ? 0 :
-	    q->buf.length + (q->pipe != NULL ? q->pipe->held : 0);
-}
-
-void
-stream_end(struct stream *s)
-{
-	s->ending = true;
-	if (s->queue != NULL || s->write_err != 0 || s->ended)
-		return;
-	/* Fails only when there is no connection any more. */
-	(void)shutdown(watch_fd(&s->watch), SHUT_WR);
-	s->ended = true;
-}
-
-bool
-stream_has_ended(const struct stream *s)
-{
-	return s->ended;
-}
-
-int
-stream_write_error(const struct stream *s)
-{
-	return -(int)s->write_err;
 }
 
 /* --- facts ------------------------------------------------------------- */

@@ -45,6 +45,7 @@
 #include "base/stats.h"
 #include "net/loop.h"
 
+struct batch;
 struct hangup;
 struct hangups;
 struct pipes;
@@ -94,6 +95,9 @@ void stream_pool_set_pipes(struct stream_pool *p, struct pipes *pipes);
 
 /* What stream_mind() of its streams uses; the caller's.  Without: nothing. */
 void stream_pool_set_hangups(struct stream_pool *p, struct hangups *hangups);
+
+/* Their small reads and writes go by it; the caller's.  Without: one by one. */
+void stream_pool_set_batch(struct stream_pool *p, struct batch *batch);
 
 /*
  * A stream over a connected, non-blocking socket, which it owns from now on.

@@ -52,7 +52,8 @@ stream_unread(const struct stream *s, size_t *n)
 
 	if (ioctl(watch_fd(&s->watch), FIONREAD, &bytes) == -1)
 		return false;
-	*n = (size_t)bytes;
+	*n = (size_t)bytes + (s->in == 0 ? 0 :
+	    batch_left(stream_pool_of(s)->batch, s));
 	return true;
 }
 

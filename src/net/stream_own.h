@@ -10,7 +10,9 @@
 #include <assert.h>
 
 #include "base/slab.h"
+#include "net/batch.h"
 #include "net/stream.h"
+#include "net/throttle.h"
 
 /* No errno is larger: see MAX_ERRNO in the kernel. */
 enum { ERR_MASK = 4095 };
@@ -29,6 +31,8 @@ struct stream {
 	struct queue		*queue;		/* NULL: empty */
 	struct throttle		*throttle;	/* or NULL */
 	uint32_t		 low;
+	uint8_t			 in;		/* its places in the batch, */
+	uint8_t			 out;		/* from 1; 0: none */
 	unsigned		 read_err : 12;	/* positive errno */
 	unsigned		 write_err : 12;
 	bool			 paused : 1;
@@ -40,10 +44,11 @@ struct stream {
 	bool			 ending : 1;	/* our FIN is wanted */
 	bool			 ended : 1;	/* and sent */
 	bool			 minded : 1;	/* told of by hangups */
+	bool			 large : 1;	/* much came last */
 };
 
 /* There may be a hundred thousand of them, most idle. */
-static_assert(sizeof(struct stream) <= 96, "struct stream has grown");
+static_assert(sizeof(struct stream) <= 104, "struct stream has grown");
 
 struct stream_pool {
 	struct watch_kind	 kind;		/* of its streams' watches */
@@ -53,6 +58,7 @@ struct stream_pool {
 	struct slab		 queues;	/* of streams that have one */
 	struct pipes		*pipes;		/* or NULL */
 	struct hangups		*hangups;	/* or NULL */
+	struct batch		*batch;		/* or NULL */
 };
 
 static inline struct stream_pool *
@@ -93,5 +99,30 @@ int stream_flush(struct stream *s);
 
 /* Write from the pipe, which there is; 0 or a negative errno. */
 int stream_flush_pipe(struct stream *s);
+
+static inline bool
+stream_may_read(const struct stream *s)
+{
+	if (s->paused || s->reader == NULL)
+		return false;
+	return LIKELY(s->throttle == NULL) || throttle_is_open(s->throttle);
+}
+
+static inline void
+stream_unwant(struct stream *s, unsigned events)
+{
+	watch_want(&s->watch, watch_wanted(&s->watch) & ~events);
+}
+
+/*
+ * Of what was gathered to be sent, the kernel took `given` bytes, or that is
+ * -errno: 0, or a positive errno, which is kept.  And: the writer is told.
+ */
+int stream_sent_batched(struct stream *s, const struct iovec *iov,
+    ssize_t given, enum block_use use);
+void stream_tell_writer(struct stream *s, int err);
+
+/* Keeps the positive errno; what was queued is lost. */
+void stream_write_failed(struct stream *s, int err);
 
 #endif

@@ -16,7 +16,8 @@ stream_can_splice(const struct stream *from, const struct stream *to)
 	bool has = to->queue != NULL && to->queue->pipe != NULL;
 
 	return pipes != NULL && (has || pipes_are_left(pipes)) &&
-	    !from->unspliced && !to->unspliced && to->write_err == 0;
+	    !from->unspliced && from->in == 0 && !to->unspliced &&
+	    to->write_err == 0;
 }
 
 int
@@ -44,7 +45,7 @@ fill_pipe(struct stream *from, struct stream *to, size_t size)
 
 	if (n > 0) {
 		/* Less than asked for may be all that the pipe had room for. */
-		from->filled = true;
+		from->filled = from->large = true;
 		from->spliced = true;
 		stat_add(&stream_pool_of(from)->totals->received, (uint64_t)n);
 		return n;

@@ -4,6 +4,7 @@
  */
 #include "proxy/memory.h"
 
+#include "net/batch.h"
 #include "net/dial.h"
 #include "net/handover.h"
 #include "net/resolver.h"
@@ -84,9 +85,10 @@ limits(const struct memory_opts *o)
 static uint64_t
 loops(const struct memory_opts *o)
 {
-	return o->workers * sizeof(struct worker) + (o->workers + 1) *
-	    (loop_memory(o->descriptors) + STACK) + o->config->listener_count *
-	    o->workers * sizeof(struct listener_stats);
+	return o->workers * (sizeof(struct worker) + batch_memory()) +
+	    (o->workers + 1) * (loop_memory(o->descriptors) + STACK) +
+	    o->config->listener_count * o->workers *
+	    sizeof(struct listener_stats);
 }
 
 uint64_t

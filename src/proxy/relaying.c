@@ -347,7 +347,7 @@ flow_opts(const struct exchange *x, const struct flow_ops *ops)
 		.high = x->service->conf->high_watermark,
 		.low = x->service->conf->low_watermark,
 		.use = x->pass_count > 0 ? BLOCK_PERMIT : BLOCK_BODY,
-		.splice = x->service->conf->splice == SPLICE_AUTO,
+		.splice = x->service->conf->splice == IF_IT_PAYS_AUTO,
 	};
 }
 

@@ -48,7 +48,7 @@ start(struct exchange *x)
 		.idle = x->route->timeouts.tunnel,
 		.half_closed = x->route->timeouts.half_closed,
 		.send = x->route->timeouts.send,
-		.splice = conf->splice == SPLICE_AUTO,
+		.splice = conf->splice == IF_IT_PAYS_AUTO,
 		.ended = on_tunnel_ended,
 	});
 	x->upstream = NULL;

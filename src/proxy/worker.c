@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "http/parse.h"
+#include "net/batch.h"
 #include "net/dial.h"
 #include "net/hangup.h"
 #include "proxy/exchange.h"
@@ -89,6 +90,23 @@ init_members(struct worker *w, const struct worker_opts *opts)
 	accepting_init(&w->accepting, w);
 }
 
+/* Without one, each read and write is a system call of its own. */
+static void
+make_batch(struct worker *w)
+{
+	int err;
+
+	if (w->setup->config->penstock.io_uring == IF_IT_PAYS_OFF)
+		return;
+	w->batch = batch_new(w->loop, &err);
+	if (w->batch == NULL && w->id == 0)
+		log_say(w->shared->log, SAY_NOTICE,
+		    "no io_uring, so each read and write is a system call of "
+		    "its own: %s", strerror(err));
+	stream_pool_set_batch(w->streams, w->batch);
+	stream_pool_set_batch(w->upstream_streams, w->batch);
+}
+
 struct worker *
 worker_new(const struct worker_opts *opts)
 {
@@ -109,6 +127,7 @@ worker_new(const struct worker_opts *opts)
 	if (err != 0)
 		goto free_hangups;
 	init_members(w, opts);
+	make_batch(w);
 	opts->shared->loops[w->id] = w->loop;
 	return w;
 
@@ -135,6 +154,7 @@ worker_free(struct worker **worker)
 	dial_pool_free(&w->dials);
 	stream_pool_free(&w->upstream_streams);
 	stream_pool_free(&w->streams);
+	batch_free(&w->batch);
 	pipes_fini(&w->pipes);
 	resolver_free(&w->resolver);
 	hangups_free(&w->hangups);

@@ -21,6 +21,7 @@
 #include "proxy/shared.h"
 
 struct dial_pool;
+struct batch;
 struct hangups;
 struct parser;
 struct pool;
@@ -37,6 +38,7 @@ struct worker {
 	struct stream_pool	*upstream_streams;
 	struct stream_totals	 upstream_totals;	/* read by any */
 	struct pipes		 pipes;			/* figures: any */
+	struct batch		*batch;
 	struct hangups		*hangups;		/* of clients */
 	struct dial_pool	*dials;
 	struct pool		*pool;

@@ -136,6 +136,7 @@ def origin(body=BODY, **options):
 CONFIG = """
 [penstock]
 workers = 1
+io_uring = {io_uring}
 [log]
 access = off
 [listener web]
@@ -179,10 +180,12 @@ def penstock_with(folder, config, port, prefix=(), core=PROXY_CORE):
         daemon.stop()
 
 
-def penstock(folder, origin_port, prefix=(), mode="gateway"):
+def penstock(folder, origin_port, prefix=(), mode="gateway",
+             io_uring="auto"):
     """The program as one of MODES."""
     port = free_port()
-    config = (CONFIG + MODES[mode]).format(port=port, origin=origin_port)
+    config = (CONFIG + MODES[mode]).format(port=port, origin=origin_port,
+                                           io_uring=io_uring)
     return penstock_with(folder, config, port, prefix)
 
 

@@ -22,6 +22,7 @@ struct end {
 	int		 peer;
 	char		 text[64];
 	size_t		 length;
+	size_t		 total;		/* of lengths */
 	size_t		 once;		/* most to receive; 0: all */
 	ssize_t		 last;
 	unsigned	 reads;
@@ -79,6 +80,7 @@ open_ends(unsigned n)
 		int fds[2];
 
 		rig_pair(fds);
+		e->other = &all[i ^ 1];
 		e->fd = fds[0];
 		e->peer = fds[1];
 		e->s = stream_new(rig.streams, fds[0]);
@@ -212,8 +214,6 @@ pause_other(struct end *e)
 static struct end *
 other_is_paused(void)
 {
-	all[0].other = &all[1];
-	all[1].other = &all[0];
 	all[0].then = all[1].then = pause_other;
 	both_speak();
 	rig_turns(&rig, 1);
@@ -235,9 +235,12 @@ START_TEST(what_was_read_of_who_was_paused_then_waits)
 	ck_assert(!stream_seems_quiet(e->s));
 	ck_assert(stream_unread(e->s, &unread));
 	ck_assert_uint_eq(unread, 3);
+	rig_give_pipes(&rig, 1);
+	ck_assert(!stream_can_splice(e->s, e->other->s));
 	stream_resume(e->s);
 	rig_turns(&rig, 1);
 	ck_assert_uint_eq(e->length, 3);
+	ck_assert(stream_can_splice(e->s, e->other->s));
 	ck_assert(stream_seems_quiet(e->s));
 	rig_write(e->peer, "more");
 	rig_turns(&rig, 2);
@@ -256,8 +259,6 @@ START_TEST(who_is_closed_meanwhile_is_not_called)
 {
 	for (unsigned i = 0; i < 3 * BATCH_MOST; i++) {
 		open_ends(2);
-		all[0].other = &all[1];
-		all[1].other = &all[0];
 		all[0].then = all[1].then = close_other;
 		both_speak();
 		rig_turns(&rig, 1);
@@ -300,10 +301,14 @@ START_TEST(an_end_and_a_reset_come_through)
 }
 END_TEST
 
+/* A full piece: there may be more. */
 static void
 rewind_text(struct end *e)
 {
+	e->total += e->length;
 	e->length = 0;
+	if (e->total == BATCH_PIECE)
+		ck_assert(!stream_took_all(e->s));
 }
 
 START_TEST(much_is_read_whole)
@@ -319,6 +324,8 @@ START_TEST(much_is_read_whole)
 	ck_assert_uint_eq(atomic_load(&rig.totals.received),
 	    sizeof much + 3);
 	ck_assert(!all[0].over);
+	ck_assert_uint_eq(all[0].total, sizeof much);
+	ck_assert(stream_took_all(all[0].s));
 }
 END_TEST
 
@@ -515,8 +522,6 @@ close_both(struct stream_writer *w, int err)
 START_TEST(a_writer_may_close_others)
 {
 	open_ends(2);
-	all[0].other = &all[1];
-	all[1].other = &all[0];
 	all[0].then = all[1].then = echo;
 	all[0].writer.fn = all[1].writer.fn = close_both;
 	both_speak();
@@ -543,8 +548,6 @@ say_more(struct stream_writer *w, int err)
 START_TEST(a_writer_may_send_to_others)
 {
 	open_ends(2);
-	all[0].other = &all[1];
-	all[1].other = &all[0];
 	all[0].then = all[1].then = echo;
 	all[0].writer.fn = say_more;
 	both_speak();

@@ -75,11 +75,14 @@ limit_rate(struct limit_pass *p, nsec_t now)
 void
 limit_rate_undo(struct limit_pass *p)
 {
-	const struct limit_numbers *n = p->charged_by;
+	const struct limit_numbers *n = limit_numbers(p->limit);
 
 	if (!p->charged)
 		return;
 	p->charged = false;
+	/* If they have changed, so has what it took. */
+	if (n->spec.rate == 0)
+		return;
 	if (!limit_is_keyed(&n->spec))
 		bucket_give_back(&p->limit->bucket, &n->bucket, 1);
 	else

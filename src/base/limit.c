@@ -38,9 +38,9 @@ limit_pass_stand(struct limit_pass *p, uint64_t turns_key,
 
 /* For how long that holds it, or that it is refused. */
 static nsec_t
-token_is_late(struct limit_pass *p, nsec_t wait)
+token_is_late(struct limit_pass *p, bool dry_run, nsec_t wait)
 {
-	if (p->charged_by->spec.dry_run) {
+	if (dry_run) {
 		limit_dry_rate(p);
 		return 0;
 	}
@@ -68,8 +68,8 @@ limit_rate(struct limit_pass *p, nsec_t now)
 		    now);
 		p->charged = wait <= n->keybucket.wait * KEYBUCKET_UNIT;
 	}
-	p->charged_by = n;
-	return LIKELY(wait == 0) ? 0 : token_is_late(p, wait);
+	return LIKELY(wait == 0) ? 0 :
+	    token_is_late(p, n->spec.dry_run, wait);
 }
 
 void

@@ -157,124 +157,6 @@ make_parts(struct limits *r, struct limit *l, const struct limit_spec *spec,
 			pace_make_table(&l->pace[way], rows);
 }
 
-static void
-publish_paces(struct limit *l, struct limit_numbers *n, nsec_t now)
-{
-	for (int way = 0; way < LIMIT_WAYS; way++) {
-		const struct limit_spec *spec = &n->spec;
-
-		if (spec->bandwidth[way] != 0)
-			pace_spec_init(&n->pace[way], spec->bandwidth[way],
-			    spec->bandwidth_burst[way]);
-		n->pace[way].dry = spec->dry_run && spec->bandwidth[way] != 0;
-		pace_set(&l->pace[way], &n->pace[way], now);
-	}
-}
-
-/* A change of rates: where there was none, all is full in the end. */
-struct rate_change {
-	struct bucket_spec	from;
-	struct bucket_spec	to;
-	nsec_t			most;	/* that may be owed by the new ones */
-};
-
-/* In nanoseconds, or units of the keys' buckets. */
-static struct bucket_spec
-rate_of(const struct limit_numbers *n)
-{
-	return limit_is_keyed(&n->spec) ? (struct bucket_spec){
-		.gap = n->keybucket.gap,
-		.depth = n->keybucket.depth,
-	} : n->bucket;
-}
-
-static nsec_t
-longest_of(const struct limit_numbers *n)
-{
-	return limit_is_keyed(&n->spec) ?
-	    n->keybucket.depth + n->keybucket.wait :
-	    n->bucket.depth + n->spec.wait;
-}
-
-static struct rate_change
-change_between(const struct limit_numbers *was, const struct limit_numbers *n)
-{
-	bool fill = was->spec.rate == 0;
-	struct rate_change c = {
-		.from = rate_of(fill ? n : was),
-		.to = rate_of(n),
-	};
-
-	/* Those who wait for a token are still owed it. */
-	if (!fill)
-		c.most = MAX(longest_of(n), bucket_owed(
-		    (int64_t)longest_of(was), &c.from, &c.to));
-	return c;
-}
-
-static void
-change_rate(struct limit *l, bool keyed, const struct rate_change *c,
-    nsec_t now)
-{
-	if (keyed)
-		keybuckets_change(l->keybuckets, &c->from, &c->to, c->most,
-		    now);
-	else
-		bucket_change(&l->bucket, &c->from, &c->to, c->most, now);
-}
-
-static bool
-is_same_rate(const struct limit_spec *a, const struct limit_spec *b)
-{
-	return a->rate == b->rate && a->rate_span == b->rate_span &&
-	    a->burst == b->burst && a->wait == b->wait;
-}
-
-/*
- * Workers go on meanwhile.  What they take by the faster numbers of the two,
- * and is then counted as if by the others, must cost too much, not too little;
- * what that is too much for the new numbers is cut in the end.
- */
-static void
-replace(struct limit *l, const struct limit_numbers *was,
-    struct limit_numbers *n, nsec_t now)
-{
-	bool keyed = limit_is_keyed(&n->spec);
-	struct rate_change c = change_between(was, n);
-	bool slower = c.to.gap > c.from.gap;
-
-	if (!slower)
-		change_rate(l, keyed, &c, now);
-	atomic_store_explicit(&l->numbers, n, memory_order_release);
-	if (slower)
-		change_rate(l, keyed, &c, now);
-	c.from = c.to;
-	change_rate(l, keyed, &c, now);
-}
-
-/* After the parts, so that who sees the numbers sees these. */
-static void
-publish(struct limit *l, const struct limit_spec *spec, nsec_t now)
-{
-	struct limit_numbers *n = xcalloc(1, sizeof *n);
-	struct limit_numbers *was = l->numbers;
-
-	n->spec = *spec;
-	n->spec.name = l->name;
-	if (spec->rate != 0 && !limit_is_keyed(spec))
-		bucket_spec_init(&n->bucket, spec->rate, spec->rate_span,
-		    spec->burst);
-	else if (spec->rate != 0)
-		keybucket_spec_init(&n->keybucket, spec->rate,
-		    spec->rate_span, spec->burst, spec->wait);
-	publish_paces(l, n, now);
-	n->before = was;
-	if (was == NULL || spec->rate == 0 || is_same_rate(&was->spec, spec))
-		atomic_store_explicit(&l->numbers, n, memory_order_release);
-	else
-		replace(l, was, n, now);
-}
-
 static uint32_t
 rank_of(const struct limits *r, const struct limit_spec *spec,
     enum limit_site site)
@@ -304,7 +186,7 @@ limit_new(struct limits *r, const struct limit_spec *spec,
 	for (int way = 0; way < LIMIT_WAYS; way++)
 		pace_init(&l->pace[way]);
 	make_parts(r, l, spec, now);
-	publish(l, spec, now);
+	limit_publish(l, spec, now);
 	list_add_last(&r->all, &l->link);
 	return l;
 }
@@ -331,7 +213,7 @@ is_same_gate(const struct limit_spec *x, const struct limit_spec *y)
 static bool
 is_same(const struct limit_spec *a, const struct limit_spec *b)
 {
-	return is_same_rate(a, b) &&
+	return limit_is_same_rate(a, b) &&
 	    a->connections == b->connections &&
 	    memcmp(a->bandwidth, b->bandwidth, sizeof a->bandwidth) == 0 &&
 	    memcmp(a->bandwidth_burst, b->bandwidth_burst,
@@ -351,7 +233,7 @@ limit_change(struct limits *r, struct limit *l, const struct limit_spec *spec,
 	if (is_same(was, spec))
 		return;
 	make_parts(r, l, spec, now);
-	publish(l, spec, now);
+	limit_publish(l, spec, now);
 	if (is_same_gate(was, spec))
 		return;
 	if (l->gate != NULL)
@@ -401,6 +283,15 @@ limits_get(struct limits *r, const struct limit_spec *spec,
 	atomic_fetch_add(&l->refs, 1);
 	pthread_mutex_unlock(&r->lock);
 	return l;
+}
+
+void
+limits_settle(struct limits *r, nsec_t now)
+{
+	pthread_mutex_lock(&r->lock);
+	LIST_FOR_EACH(link, &r->all)
+		limit_settle(limit_at(link), now);
+	pthread_mutex_unlock(&r->lock);
 }
 
 void

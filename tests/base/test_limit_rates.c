@@ -7,7 +7,7 @@
 #include "harness.h"
 
 #include "base/crew.h"
-#include "base/limit.h"
+#include "base/limit_own.h"
 
 #define SEC	NSEC_PER_SEC
 
@@ -127,6 +127,35 @@ START_TEST(a_new_rate_begins_with_all_of_its_burst)
 }
 END_TEST
 
+/* As if a worker, in the middle of it, had been late with a token an hour. */
+START_TEST(a_token_taken_by_old_numbers_is_cut_once_all_is_settled)
+{
+	const struct bucket_spec *hourly;
+
+	begin(0, 1, 3600 * SEC, 2);
+	hourly = &limit_numbers(l)->bucket;
+	change(100, SEC, 10);
+	ck_assert_uint_eq(bucket_take(&l->bucket, hourly, 1, now), 0);
+	ck_assert_uint_eq(pass_at(now + SEC), 0);
+	limits_settle(registry, now);
+	ck_assert_uint_eq(pass_at(now + SEC), 10);
+}
+END_TEST
+
+START_TEST(settling_leaves_those_who_wait_what_they_owe)
+{
+	spec.wait = 10 * SEC;
+	begin(_i, 1, SEC, 2);
+	for (int i = 0; i < PASSES; i++)
+		ck_assert_uint_le(limit_rate(&passes[i], now), 3 * SEC);
+	spec.wait = 0;
+	change(10, SEC, 2);
+	limits_settle(registry, now);
+	ck_assert_uint_eq(pass_at(now + 395 * SEC / 1000), 0);
+	ck_assert_uint_eq(pass_at(now + 405 * SEC / 1000), 1);
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
@@ -138,6 +167,10 @@ suite(void)
 	tcase_add_loop_test(t, as_many_tokens_are_there_as_before, 0, 2);
 	tcase_add_loop_test(t, who_waits_for_a_token_is_owed_it, 0, 2);
 	tcase_add_loop_test(t, a_new_rate_begins_with_all_of_its_burst, 0, 2);
+	tcase_add_test(t,
+	    a_token_taken_by_old_numbers_is_cut_once_all_is_settled);
+	tcase_add_loop_test(t, settling_leaves_those_who_wait_what_they_owe,
+	    0, 2);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -284,6 +284,34 @@ begin_keyed(struct limit_pass *p, const struct limit_spec *s)
 	}
 }
 
+static enum failure
+count_session(struct limit_pass *p, const struct limit_spec *s)
+{
+	enum failure why = limit_is_keyed(s) ?
+	    begin_keyed(p, s) : begin_unkeyed(p->limit, s->connections);
+
+	p->session = why == FAIL_NONE;
+	return why;
+}
+
+void
+limit_session_count(struct limit_pass *p)
+{
+	const struct limit_spec *s = &limit_numbers(p->limit)->spec;
+
+	if (s->connections != 0)
+		(void)count_session(p, s);
+}
+
+void
+limit_session_move(struct limit_pass *to, struct limit_pass *from)
+{
+	ASSERT(to->limit == from->limit && to->key == from->key);
+	to->session = from->session;
+	to->session_row = from->session_row;
+	from->session = false;
+}
+
 enum failure
 limit_session_begin(struct limit_pass *p)
 {
@@ -293,9 +321,8 @@ limit_session_begin(struct limit_pass *p)
 	if (s->connections == 0)
 		return FAIL_NONE;
 
-	enum failure why = limit_is_keyed(s) ?
-	    begin_keyed(p, s) : begin_unkeyed(p->limit, s->connections);
-	p->session = why == FAIL_NONE;
+	enum failure why = count_session(p, s);
+
 	if (!p->session && s->dry_run) {
 		limit_dry_refuse(p, why);
 		return FAIL_NONE;

@@ -230,8 +230,14 @@ void limit_sample(struct limit_pass *p, unsigned worker,
  */
 enum failure limit_session_begin(struct limit_pass *p) MUST_USE;
 
+/* The same of one that is there already: it counts if there is room. */
+void limit_session_count(struct limit_pass *p);
+
 /* It ends; does nothing if none has begun. */
 void limit_session_end(struct limit_pass *p);
+
+/* What *from has begun is *to's from now on: passes of the same limit and key. */
+void limit_session_move(struct limit_pass *to, struct limit_pass *from);
 
 /*
  * After how long a refused client may come again, at least 1 ns: when a token

@@ -50,11 +50,11 @@ static void
 init_members(struct worker *w, const struct worker_opts *opts)
 {
 	struct shared *shared = opts->shared;
-	const struct conf_penstock *penstock = &opts->setup->config->penstock;
+	/* So many sockets are there at most, and permits may become more. */
+	uint64_t most = shared->descriptors;
 
 	w->id = opts->id;
 	w->shared = shared;
-	w->setup = opts->setup;
 	w->access_log = opts->access_log;
 	list_init(&w->open);
 	list_init(&w->ahead);
@@ -65,15 +65,11 @@ init_members(struct worker *w, const struct worker_opts *opts)
 	wheel_timer_init(&w->drain_timer, on_drain_over);
 	random_fill(&w->id_mix, sizeof w->id_mix);
 	/* Sessions come with a permit; exchanges are one a session. */
-	SLAB_INIT(&w->sessions, struct session, shared->max_sessions);
-	SLAB_INIT(&w->exchanges, struct exchange,
-	    shared->max_sessions);
+	SLAB_INIT(&w->sessions, struct session, most);
+	SLAB_INIT(&w->exchanges, struct exchange, most);
 	blocks_init(&w->blocks, &shared->budget);
 	loop_set_blocks(w->loop, &w->blocks);
-	if (penstock->max_loop_lag != 0)
-		loop_set_max_lag(w->loop, penstock->max_loop_lag);
-	w->streams = stream_pool_new(w->loop, shared->max_sessions,
-	    &w->client_totals);
+	w->streams = stream_pool_new(w->loop, most, &w->client_totals);
 	w->upstream_streams = stream_pool_new(w->loop, shared->descriptors,
 	    &w->upstream_totals);
 	/* They are descriptors too: hardly any where those are scarce. */
@@ -86,7 +82,7 @@ init_members(struct worker *w, const struct worker_opts *opts)
 	    shared->descriptors);
 	w->pool = pool_new(w->loop, shared->descriptors, &w->stats);
 	w->parser = parser_new();
-	accepting_init(&w->accepting, w);
+	accepting_init(&w->accepting, w, opts->unserved);
 }
 
 struct worker *
@@ -146,6 +142,28 @@ worker_free(struct worker **worker)
 	free(w);
 }
 
+/* --- another setup ----------------------------------------------------- */
+
+void
+worker_adjust(struct worker *w)
+{
+	nsec_t most = w->setup->config->penstock.max_loop_lag;
+
+	loop_set_max_lag(w->loop, most != 0 ? most : NSEC_NEVER);
+	blocks_adjust(&w->blocks);
+}
+
+void
+worker_dismiss(struct worker *w)
+{
+	LIST_FOR_EACH(l, &w->open) {
+		struct session *s = container_of(l, struct session, link);
+
+		if (atomic_load(&s->door->service->state->gone))
+			session_drain(s);
+	}
+}
+
 /* --- draining ---------------------------------------------------------- */
 
 void
@@ -153,6 +171,9 @@ worker_stop_if_empty(struct worker *w)
 {
 	if (!w->draining || has_sessions(w) ||
 	    !accepting_is_over(&w->accepting))
+		return;
+	/* Sockets may come yet that have clients in their queues. */
+	if (w->doors->before != NULL && !w->stopping)
 		return;
 	loop_cancel(w->loop, &w->drain_timer);
 	pool_clear(w->pool);

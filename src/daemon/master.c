@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,6 +21,7 @@
 #include "daemon/names.h"
 #include "daemon/privs.h"
 #include "daemon/reload.h"
+#include "daemon/signals.h"
 #include "daemon/sockets.h"
 #include "http/rewrite.h"
 #include "net/handover.h"
@@ -55,13 +55,9 @@ struct master {
 	struct names		*names;
 	struct admin		*admin;
 	struct crew		*crew;
-	int			 signals;	/* signalfd */
-	struct watch_kind	 signal_kind;
-	struct watch		 on_signals;
+	struct signals		*signals;
 	double			 started;
 };
-
-static watch_fn	on_signal;
 
 /* --- what there will be ------------------------------------------------ */
 
@@ -141,28 +137,11 @@ init_shared(struct master *m)
 
 /* --- signals ----------------------------------------------------------- */
 
-/* Before any thread is started, so that none of them ever gets one. */
-static int
-catch_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGUSR1);
-	sigaddset(&set, SIGUSR2);
-	signal(SIGPIPE, SIG_IGN);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) == -1)
-		return -errno;
-	int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-	return fd == -1 ? -errno : fd;
-}
-
 static void
-end(struct master *m, int signo)
+end(void *arg, int signo)
 {
+	struct master *m = arg;
+
 	if (m->state == SERVING) {
 		m->state = DRAINING;
 		log_say(m->shared.log, SAY_NOTICE,
@@ -178,8 +157,11 @@ end(struct master *m, int signo)
 }
 
 static void
-hang_up(struct master *m)
+hang_up(void *arg, int signo)
 {
+	struct master *m = arg;
+
+	(void)signo;
 	if (m->state == SERVING)
 		reload_start(m->reload);
 	else
@@ -188,23 +170,19 @@ hang_up(struct master *m)
 }
 
 static void
-on_signal(struct watch *w, unsigned ready)
+on_later(void *arg, int signo)
 {
-	struct master *m = container_of(w, struct master, on_signals);
-	struct signalfd_siginfo info;
-
-	(void)ready;
-	if (read(m->signals, &info, sizeof info) != sizeof info)
-		return;
-	if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
-		end(m, (int)info.ssi_signo);
-	else if (info.ssi_signo == SIGHUP)
-		hang_up(m);
-	else
-		log_say(m->shared.log, SAY_WARNING,
-		    "%s: not yet there, nothing is done",
-		    strsignal((int)info.ssi_signo));
+	log_say(((struct master *)arg)->shared.log, SAY_WARNING,
+	    "%s: not yet there, nothing is done", strsignal(signo));
 }
+
+static const struct signals_row signal_table[] = {
+	{ SIGTERM, end },
+	{ SIGINT, end },
+	{ SIGHUP, hang_up },
+	{ SIGUSR1, on_later },
+	{ SIGUSR2, on_later },
+};
 
 /* --- what operators read ------------------------------------------------ */
 
@@ -262,23 +240,22 @@ start_base(struct master *m)
 {
 	int err;
 
-	m->signals = catch_signals();
-	if (m->signals < 0) {
-		complain("signals", m->signals);
-		return false;
-	}
-	err = log_new(&m->shared.log, &(struct log_opts){
-		.level = (enum log_level)m->config->log.level,
-	});
-	if (err == 0)
-		err = resolver_global_init();
-	if (err != 0) {
-		complain("log and resolver", err);
-		return false;
-	}
 	m->loop = loop_new();
 	if (m->loop == NULL) {
 		complain("event loop", -EMFILE);
+		return false;
+	}
+	/* Before any thread is started, so that none of them gets one. */
+	err = signals_new(&m->signals, m->loop, signal_table,
+	    ARRAY_LEN(signal_table), m);
+	if (err == 0)
+		err = log_new(&m->shared.log, &(struct log_opts){
+			.level = (enum log_level)m->config->log.level,
+		});
+	if (err == 0)
+		err = resolver_global_init();
+	if (err != 0) {
+		complain("signals, log and resolver", err);
 		return false;
 	}
 	/* Main's own: pages for operators, whatever workers use. */
@@ -395,8 +372,7 @@ stop_loop(struct master *m)
 	admin_stop(&m->admin);
 	names_stop(&m->names);
 	resolver_free(&m->resolver);
-	if (m->signals >= 0)
-		watch_stop(&m->on_signals);
+	signals_free(&m->signals);
 	blocks_fini(&m->blocks);
 	loop_free(&m->loop);
 }
@@ -421,8 +397,6 @@ stop(struct master *m)
 	config_free(&m->config);
 	log_free(&m->shared.log);
 	resolver_global_fini();
-	if (m->signals >= 0)
-		close(m->signals);
 }
 
 /* --- saying so --------------------------------------------------------- */
@@ -518,19 +492,13 @@ master_run(const struct master_opts *opts)
 		.config = opts->config,
 		.file = opts->file,
 		.state = STARTING,
-		.signals = -1,
 		.started = wall_seconds(),
 	};
 	bool ok = start_base(&m);
 
-	if (ok) {
-		m.signal_kind = (struct watch_kind){ m.loop, on_signal };
-		watch_init(&m.on_signals, &m.signal_kind, m.signals);
-		ok = start_outside(&m) && start_serving(&m);
-	}
+	ok = ok && start_outside(&m) && start_serving(&m);
 	if (ok) {
 		m.state = SERVING;
-		watch_want(&m.on_signals, WATCH_READ);
 		print_addresses(&m);
 		say_memory(&m);
 		loop_run(m.loop);

@@ -33,7 +33,7 @@
 
 enum { LOG_RING = 1024 * 1024 };
 
-enum state { STARTING, SERVING, DRAINING };
+enum state { STARTING, SERVING, LEAVING, DRAINING };
 
 struct master {
 	struct config		*config;	/* until `reload` has it */
@@ -56,6 +56,7 @@ struct master {
 	struct admin		*admin;
 	struct crew		*crew;
 	struct signals		*signals;
+	struct wheel_timer	 delay;		/* LEAVING */
 	double			 started;
 };
 
@@ -138,17 +139,30 @@ init_shared(struct master *m)
 /* --- signals ----------------------------------------------------------- */
 
 static void
+on_delay_over(struct wheel_timer *t)
+{
+	struct master *m = container_of(t, struct master, delay);
+
+	m->state = DRAINING;
+	crew_drain(m->crew);
+}
+
+static void
 end(void *arg, int signo)
 {
 	struct master *m = arg;
+	nsec_t delay = reload_setup(m->reload)->config->penstock.drain_delay;
 
 	if (m->state == SERVING) {
-		m->state = DRAINING;
+		m->state = LEAVING;
 		log_say(m->shared.log, SAY_NOTICE,
-		    "%s: draining; once more to end at once",
-		    strsignal(signo));
+		    "%s: draining%s; once more to end at once",
+		    strsignal(signo), delay != 0 ? " after drain_delay" : "");
 		reload_end(m->reload);
-		crew_drain(m->crew);
+		if (delay != 0)
+			loop_arm(m->loop, &m->delay, delay);
+		else
+			on_delay_over(&m->delay);
 	} else {
 		log_say(m->shared.log, SAY_NOTICE, "%s: ending at once",
 		    strsignal(signo));
@@ -372,6 +386,7 @@ stop_loop(struct master *m)
 	admin_stop(&m->admin);
 	names_stop(&m->names);
 	resolver_free(&m->resolver);
+	loop_cancel(m->loop, &m->delay);
 	signals_free(&m->signals);
 	blocks_fini(&m->blocks);
 	loop_free(&m->loop);
@@ -494,8 +509,10 @@ master_run(const struct master_opts *opts)
 		.state = STARTING,
 		.started = wall_seconds(),
 	};
-	bool ok = start_base(&m);
+	bool ok;
 
+	wheel_timer_init(&m.delay, on_delay_over);
+	ok = start_base(&m);
 	ok = ok && start_outside(&m) && start_serving(&m);
 	if (ok) {
 		m.state = SERVING;

@@ -18,9 +18,6 @@
 /* What is read and dropped after an answer that closes the connection. */
 enum { LINGER_BYTES = 1024 * 1024 };
 
-/* A draining worker closes clients that were idle for this long. */
-#define DRAIN_IDLE	NSEC_PER_SEC
-
 static stream_read_fn	on_readable;
 static stream_write_fn	on_flushed;
 static wheel_fn		on_late;
@@ -57,7 +54,7 @@ is_at_its_end(const struct session *s)
 void
 session_wait(struct session *s, nsec_t time)
 {
-	arm(s, is_at_its_end(s) ? MIN(time, DRAIN_IDLE) : time);
+	arm(s, is_at_its_end(s) ? MIN(time, SESSION_DRAIN_IDLE) : time);
 }
 
 APART void
@@ -373,15 +370,18 @@ session_start(struct door *d, int fd, const struct addr *from)
 		reading_begin(s);
 		session_exchange(s, NULL, FAIL_NONE);
 	} else
-		arm(s, is_at_its_end(s) ? DRAIN_IDLE :
-		    session_timeouts(s)->request_head);
+		session_wait(s, session_timeouts(s)->request_head);
 }
 
 void
-session_drain(struct session *s)
+session_drain(struct session *s, uint64_t i, uint64_t n)
 {
-	if (s->state == SS_IDLE)
-		arm(s, DRAIN_IDLE);
+	nsec_t due = worker_now(s->door->worker) + SESSION_DRAIN_IDLE +
+	    SESSION_DRAIN_SPREAD * i / n;
+
+	ASSERT(i < n);
+	if (s->state == SS_IDLE && due < s->timer.due)
+		loop_arm_at(s->door->worker->loop, &s->timer, due);
 }
 
 void

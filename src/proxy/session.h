@@ -72,10 +72,14 @@ struct session {
 void session_start(struct door *d, int fd, const struct addr *from);
 
 /*
- * The worker drains, or its listener is gone: end at the next chance, or after
- * a second's idleness.
+ * The worker drains, or its listener is gone: end at the next chance; or if it
+ * is idle, and stays so for SESSION_DRAIN_IDLE and a part of
+ * SESSION_DRAIN_SPREAD, which is that of session i of n: so that not all
+ * clients come back at the same time.
  */
-void session_drain(struct session *s);
+#define SESSION_DRAIN_IDLE	NSEC_PER_SEC
+#define SESSION_DRAIN_SPREAD	NSEC_PER_SEC
+void session_drain(struct session *s, uint64_t i, uint64_t n);
 
 /* End at once. */
 void session_stop(struct session *s);

@@ -153,15 +153,26 @@ worker_adjust(struct worker *w)
 	blocks_adjust(&w->blocks);
 }
 
+/* Its listener, or all of them. */
+static bool
+has_to_go(const struct worker *w, const struct list *link)
+{
+	const struct session *s = container_of(link, struct session, link);
+
+	return w->draining || atomic_load(&s->door->service->state->gone);
+}
+
 void
 worker_dismiss(struct worker *w)
 {
-	LIST_FOR_EACH(l, &w->open) {
-		struct session *s = container_of(l, struct session, link);
+	uint64_t n = 0, i = 0;
 
-		if (atomic_load(&s->door->service->state->gone))
-			session_drain(s);
-	}
+	LIST_FOR_EACH(l, &w->open)
+		n += has_to_go(w, l);
+	LIST_FOR_EACH(l, &w->open)
+		if (has_to_go(w, l))
+			session_drain(container_of(l, struct session, link),
+			    i++, n);
 }
 
 /* --- draining ---------------------------------------------------------- */
@@ -202,8 +213,7 @@ on_drain(struct mail *m)
 		return;
 	w->draining = true;
 	accepting_drain(&w->accepting);
-	LIST_FOR_EACH(l, &w->open)
-		session_drain(container_of(l, struct session, link));
+	worker_dismiss(w);
 	loop_arm(w->loop, &w->drain_timer,
 	    w->setup->config->timeouts.drain);
 	worker_stop_if_empty(w);

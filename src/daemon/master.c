@@ -17,12 +17,14 @@
 #include "daemon/admin.h"
 #include "daemon/amounts.h"
 #include "daemon/crew.h"
+#include "daemon/figures.h"
 #include "daemon/metrics.h"
 #include "daemon/names.h"
 #include "daemon/privs.h"
 #include "daemon/reload.h"
 #include "daemon/signals.h"
 #include "daemon/sockets.h"
+#include "daemon/supervisor.h"
 #include "http/rewrite.h"
 #include "net/handover.h"
 #include "net/loop.h"
@@ -32,6 +34,9 @@
 #include "proxy/shared.h"
 
 enum { LOG_RING = 1024 * 1024 };
+
+/* To end what has no end of its own. */
+#define ENDING	(5 * NSEC_PER_SEC)
 
 enum state { STARTING, SERVING, LEAVING, DRAINING };
 
@@ -56,6 +61,7 @@ struct master {
 	struct admin		*admin;
 	struct crew		*crew;
 	struct signals		*signals;
+	struct supervisor	*supervisor;
 	struct wheel_timer	 delay;		/* LEAVING */
 	double			 started;
 };
@@ -151,7 +157,8 @@ static void
 end(void *arg, int signo)
 {
 	struct master *m = arg;
-	nsec_t delay = reload_setup(m->reload)->config->penstock.drain_delay;
+	const struct config *c = reload_setup(m->reload)->config;
+	nsec_t delay = c->penstock.drain_delay;
 
 	if (m->state == SERVING) {
 		m->state = LEAVING;
@@ -159,6 +166,8 @@ end(void *arg, int signo)
 		    "%s: draining%s; once more to end at once",
 		    strsignal(signo), delay != 0 ? " after drain_delay" : "");
 		reload_end(m->reload);
+		supervisor_stopping(m->supervisor,
+		    delay + c->timeouts.drain + ENDING);
 		if (delay != 0)
 			loop_arm(m->loop, &m->delay, delay);
 		else
@@ -218,6 +227,14 @@ write_metrics(void *arg, struct metrics *out)
 	});
 }
 
+static void
+read_figures(void *arg, struct figures *out)
+{
+	struct master *m = arg;
+
+	figures_read(out, reload_setup(m->reload), m->shared.workers);
+}
+
 static bool
 is_ready(void *arg)
 {
@@ -272,6 +289,12 @@ start_base(struct master *m)
 		complain("signals, log and resolver", err);
 		return false;
 	}
+	m->supervisor = supervisor_new(&(struct supervisor_opts){
+		.loop = m->loop,
+		.log = m->shared.log,
+		.figures = read_figures,
+		.arg = m,
+	});
 	/* Main's own: pages for operators, whatever workers use. */
 	block_budget_init(&m->budget, admin_budget(amounts_page(m->config)));
 	blocks_init(&m->blocks, &m->budget);
@@ -384,6 +407,7 @@ stop_loop(struct master *m)
 	if (m->loop == NULL)
 		return;
 	admin_stop(&m->admin);
+	supervisor_stop(m->supervisor);
 	names_stop(&m->names);
 	resolver_free(&m->resolver);
 	loop_cancel(m->loop, &m->delay);
@@ -399,6 +423,7 @@ stop(struct master *m)
 	crew_free(&m->crew);
 	handover_free(&m->shared.handover);
 	stop_loop(m);
+	supervisor_free(&m->supervisor);
 	reload_free(&m->reload);
 	log_writer_stop(&m->access_log);
 	hosts_free(&m->hosts);
@@ -518,6 +543,8 @@ master_run(const struct master_opts *opts)
 		m.state = SERVING;
 		print_addresses(&m);
 		say_memory(&m);
+		supervisor_ready(m.supervisor, crew_workers(m.crew),
+		    m.shared.workers);
 		loop_run(m.loop);
 	} else if (m.crew != NULL)
 		crew_stop(m.crew);

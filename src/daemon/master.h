@@ -3,13 +3,14 @@
  * master.h - the life of the process, from start to exit.
  *
  *	STARTING --> SERVING --> LEAVING --> DRAINING --> (exit 0)
- *	    |                       |            |
- *	    v                     second signal: at once
+ *	   |                        |           |
+ *	   v                     second signal: at once
  *	 (exit 1)
  *
  * SIGTERM and SIGINT drain: LEAVING is the time `drain_delay' in which others
  * are told not to come, and who comes is served.  SIGHUP reloads (reload.h);
- * SIGUSR1 and SIGUSR2 are caught and said to be not yet there.
+ * SIGUSR1 and SIGUSR2 are caught and said to be not yet there.  The service
+ * manager is told of each step (supervisor.h).
  *
  * Threads:  main's.
  */

@@ -13,7 +13,7 @@ struct setup;
 
 struct figures {
 	uint64_t	clients;	/* connected now */
-	uint64_t	requests;	/* exchanges and tunnels that are over */
+	uint64_t	requests;	/* exchanges and tunnels, over */
 	uint64_t	failures;	/* of them, whatever the reason */
 };
 

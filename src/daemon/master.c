@@ -335,6 +335,19 @@ start_outside(struct master *m)
 	return true;
 }
 
+static void
+on_reload(void *arg)
+{
+	supervisor_reloading(((struct master *)arg)->supervisor);
+}
+
+static void
+on_reloaded(void *arg, bool ok)
+{
+	supervisor_reloaded(((struct master *)arg)->supervisor, ok ?
+	    "reloaded" : "reload refused, nothing has changed: see the log");
+}
+
 static struct reload *
 new_reload(struct master *m)
 {
@@ -347,6 +360,9 @@ new_reload(struct master *m)
 		.sockets = m->sockets,
 		.loop = m->loop,
 		.blocks = &m->blocks,
+		.began = on_reload,
+		.over = on_reloaded,
+		.arg = m,
 	}, config);
 }
 

@@ -124,6 +124,28 @@ def test_a_manager_that_is_not_there_hinders_nothing(
         assert c.request("/").status == 200
 
 
+def test_a_reload_is_told_of_whatever_comes_of_it(
+        gateway, upstream, manager):
+    daemon = gateway(upstream(answering()).port,
+                     environment=manager.environment)
+    text = daemon.file.read_text()
+    manager.wait(READY="1")
+    for good, status in (True, "reloaded"), (False, "reload refused, "
+                                             "nothing has changed: see the "
+                                             "log"):
+        before = time.monotonic_ns() // 1000
+        daemon.file.write_text(text if good else "[nonsense")
+        daemon.signal(signal.SIGHUP)
+        said = manager.wait(RELOADING="1")
+        now = time.monotonic_ns() // 1000
+        assert before <= int(said["MONOTONIC_USEC"]) <= now
+        manager.wait(READY="1", STATUS=status)
+    with Client(daemon.port) as c:
+        assert c.request("/").status == 200
+    # Later it says what it does, again.
+    manager.wait_status("serving: ")
+
+
 # --- the watchdog ---
 
 PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH = 0x4206, 0x4207, 17

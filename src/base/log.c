@@ -42,7 +42,7 @@ struct log {
 	struct log_writer	*writer;
 	log_clock_fn		*clock;
 	_Atomic(enum log_level)	 level;
-	bool			 to_journal;
+	atomic_bool		 to_journal;
 	pthread_mutex_t		 lock;		/* of all below */
 	struct log_ring		*ring;
 	struct kind		 kinds[KINDS];
@@ -108,7 +108,7 @@ sum_up(struct log *l, struct kind *k)
 	char head[64];
 
 	if (k->held_back > 0) {
-		snprintf(head, sizeof head, "repeated %llu times: ",
+		snprintf(head, sizeof head, "%llu more suppressed, like: ",
 		    (unsigned long long)k->held_back);
 		put_line(l, k->level, head, k->sample);
 	}
@@ -256,8 +256,8 @@ monotonic(void)
 }
 
 /* JOURNAL_STREAM is "device:inode"; it may be inherited with another stderr. */
-static bool
-is_journal(const char *path)
+bool
+log_is_journal(const char *path)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
 	struct stat st;
@@ -277,7 +277,7 @@ log_new(struct log **out, const struct log_opts *opts)
 
 	*out = NULL;
 	l->clock = opts->clock != NULL ? opts->clock : monotonic;
-	l->to_journal = is_journal(opts->path);
+	atomic_init(&l->to_journal, log_is_journal(opts->path));
 	atomic_init(&l->level, opts->level);
 	pthread_mutex_init(&l->lock, NULL);
 	int err = log_writer_start(&l->writer, &(struct log_writer_opts){
@@ -327,6 +327,13 @@ void
 log_reopen(struct log *l)
 {
 	log_writer_reopen(l->writer);
+}
+
+void
+log_move(struct log *l, const char *path, int fd)
+{
+	atomic_store(&l->to_journal, log_is_journal(path));
+	log_writer_move(l->writer, path, fd);
 }
 
 uint64_t

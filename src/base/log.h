@@ -57,8 +57,17 @@ bool log_hears(const struct log *l, enum log_level level);
 /* Change the level; from a reload. */
 void log_set_level(struct log *l, enum log_level level);
 
-/* Open the file again, if it is one. */
+/* Open the file again, if it is one; on failure it stays. */
 void log_reopen(struct log *l);
+
+/* Go on with another, as log_writer_move(). */
+void log_move(struct log *l, const char *path, int fd);
+
+/*
+ * Do lines for this path, or stderr if it is NULL, go to journald, so that
+ * they should begin with "<6>" or the like?
+ */
+bool log_is_journal(const char *path);
 
 /* Lines lost so far; those held back and summed up are not lost. */
 uint64_t log_dropped(const struct log *l);

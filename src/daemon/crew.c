@@ -76,8 +76,7 @@ make_worker(struct crew *c, unsigned id)
 		.id = id,
 		.shared = c->opts.shared,
 		.unserved = &c->unserved,
-		.access_log = c->opts.access_log == NULL ? NULL :
-		    log_writer_ring(c->opts.access_log, id),
+		.access_log = log_writer_ring(c->opts.access_log, id),
 		.nameservers = c->opts.nameservers,
 		.hosts = c->opts.hosts,
 	});

@@ -21,7 +21,7 @@ struct crew_opts {
 	struct shared		*shared;
 	struct setup		*setup;		/* the first; see crew_publish() */
 	const struct sockets	*sockets;
-	struct log_writer	*access_log;	/* a ring each; or NULL */
+	struct log_writer	*access_log;	/* a ring each */
 	const char		*nameservers;	/* NULL: the system's */
 	const struct hosts	*hosts;
 	struct loop		*main_loop;

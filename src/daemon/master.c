@@ -12,12 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/log_writer.h"
 #include "base/random.h"
 #include "daemon/admin.h"
 #include "daemon/amounts.h"
 #include "daemon/crew.h"
 #include "daemon/figures.h"
+#include "daemon/logs.h"
 #include "daemon/metrics.h"
 #include "daemon/names.h"
 #include "daemon/privs.h"
@@ -32,8 +32,6 @@
 #include "proxy/memory.h"
 #include "proxy/setup.h"
 #include "proxy/shared.h"
-
-enum { LOG_RING = 1024 * 1024 };
 
 /* To end what has no end of its own. */
 #define ENDING	(5 * NSEC_PER_SEC)
@@ -51,7 +49,7 @@ struct master {
 	struct block_budget	 budget;
 	struct blocks		 blocks;
 	struct sockets		*sockets;
-	struct log_writer	*access_log;
+	struct logs		 logs;
 	struct hosts		*hosts;
 	char			*nameservers;	/* text; or NULL */
 	struct resolver		*resolver;
@@ -193,6 +191,13 @@ hang_up(void *arg, int signo)
 }
 
 static void
+reopen(void *arg, int signo)
+{
+	(void)signo;
+	logs_reopen(&((struct master *)arg)->logs);
+}
+
+static void
 on_later(void *arg, int signo)
 {
 	log_say(((struct master *)arg)->shared.log, SAY_WARNING,
@@ -203,7 +208,7 @@ static const struct signals_row signal_table[] = {
 	{ SIGTERM, end },
 	{ SIGINT, end },
 	{ SIGHUP, hang_up },
-	{ SIGUSR1, on_later },
+	{ SIGUSR1, reopen },
 	{ SIGUSR2, on_later },
 };
 
@@ -219,7 +224,7 @@ write_metrics(void *arg, struct metrics *out)
 		.workers = crew_workers(m->crew),
 		.count = m->shared.workers,
 		.setup = reload_setup(m->reload),
-		.access_log = m->access_log,
+		.logs = &m->logs,
 		.now = loop_now(m->loop),
 		.started = m->started,
 		.loaded = last.when,
@@ -280,15 +285,14 @@ start_base(struct master *m)
 	err = signals_new(&m->signals, m->loop, signal_table,
 	    ARRAY_LEN(signal_table), m);
 	if (err == 0)
-		err = log_new(&m->shared.log, &(struct log_opts){
-			.level = (enum log_level)m->config->log.level,
-		});
-	if (err == 0)
 		err = resolver_global_init();
 	if (err != 0) {
-		complain("signals, log and resolver", err);
+		complain("signals and resolver", err);
 		return false;
 	}
+	if (!logs_open_error(&m->logs, &m->config->log, stderr))
+		return false;
+	m->shared.log = m->logs.error;
 	m->supervisor = supervisor_new(&(struct supervisor_opts){
 		.loop = m->loop,
 		.log = m->shared.log,
@@ -302,25 +306,6 @@ start_base(struct master *m)
 	return true;
 }
 
-static bool
-start_access_log(struct master *m)
-{
-	const char *path = m->config->log.access;
-	struct log_writer_opts opts = {
-		.path = strcmp(path, "stderr") == 0 ? NULL : path,
-		.rings = m->shared.workers,
-		.ring_size = LOG_RING,
-	};
-	int err;
-
-	if (strcmp(path, "off") == 0)
-		return true;
-	err = log_writer_start(&m->access_log, &opts);
-	if (err != 0)
-		complain(path, err);
-	return err == 0;
-}
-
 /* Files and ports are opened before privileges are dropped. */
 static bool
 start_outside(struct master *m)
@@ -329,7 +314,8 @@ start_outside(struct master *m)
 
 	init_shared(m);
 	m->sockets = sockets_new(m->config, s->workers, stderr);
-	if (m->sockets == NULL || !start_access_log(m) ||
+	if (m->sockets == NULL || !logs_open_access(&m->logs, &m->config->log,
+	    s->workers, stderr) ||
 	    !privs_drop(m->config->penstock.user, stderr))
 		return false;
 	return true;
@@ -358,6 +344,7 @@ new_reload(struct master *m)
 		.file = m->file,
 		.shared = &m->shared,
 		.sockets = m->sockets,
+		.logs = &m->logs,
 		.loop = m->loop,
 		.blocks = &m->blocks,
 		.began = on_reload,
@@ -395,7 +382,7 @@ start_serving(struct master *m)
 		.shared = &m->shared,
 		.setup = reload_setup(m->reload),
 		.sockets = m->sockets,
-		.access_log = m->access_log,
+		.access_log = m->logs.access,
 		.nameservers = m->nameservers,
 		.hosts = m->hosts,
 		.main_loop = m->loop,
@@ -441,7 +428,6 @@ stop(struct master *m)
 	stop_loop(m);
 	supervisor_free(&m->supervisor);
 	reload_free(&m->reload);
-	log_writer_stop(&m->access_log);
 	hosts_free(&m->hosts);
 	free(m->nameservers);
 	free(m->via);
@@ -451,7 +437,7 @@ stop(struct master *m)
 	if (m->shared.limits != NULL)
 		limits_free(&m->shared.limits);
 	config_free(&m->config);
-	log_free(&m->shared.log);
+	logs_close(&m->logs);
 	resolver_global_fini();
 }
 
@@ -462,7 +448,6 @@ memory_opts(const struct config *c)
 {
 	uint64_t descriptors = privs_raise_descriptors();
 	unsigned workers = amounts_workers(c);
-	bool logs = strcmp(c->log.access, "off") != 0;
 
 	return (struct memory_opts){
 		.config = c,
@@ -471,7 +456,7 @@ memory_opts(const struct config *c)
 		.descriptors = descriptors,
 		.admin = c->admin.bind.count == 0 ? 0 :
 		    admin_memory(amounts_page(c)),
-		.logs = logs ? (uint64_t)LOG_RING * workers : 0,
+		.logs = logs_memory(&c->log, workers),
 	};
 }
 
@@ -574,6 +559,7 @@ master_test(const struct master_opts *opts, FILE *out)
 	struct sockets *s = sockets_new(opts->config, 1, stderr);
 	bool ok = privs_check(opts->config->penstock.user, stderr);
 
+	ok = logs_check(&opts->config->log, stderr) && ok;
 	if (s == NULL || !ok) {
 		sockets_free(&s);
 		return EXIT_FAILURE;

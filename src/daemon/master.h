@@ -9,8 +9,8 @@
  *
  * SIGTERM and SIGINT drain: LEAVING is the time `drain_delay' in which others
  * are told not to come, and who comes is served.  SIGHUP reloads (reload.h);
- * SIGUSR1 and SIGUSR2 are caught and said to be not yet there.  The service
- * manager is told of each step (supervisor.h).
+ * SIGUSR1 has the logs open their files again; SIGUSR2 is caught and said to be
+ * not yet there.  The service manager is told of each step (supervisor.h).
  *
  * Threads:  main's.
  */

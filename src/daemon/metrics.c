@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/stats.h"
+#include "daemon/logs.h"
 #include "daemon/metrics_limits.h"
 #include "net/handover.h"
 #include "proxy/setup.h"
@@ -427,10 +428,12 @@ static void
 gather_daemon(struct metrics *m, const struct metrics_source *from)
 {
 	metric_head(m, "log_dropped_total", METRIC_COUNTER,
-	    "Lines of the access log that were lost.");
-	metric_line(m, "log_dropped_total", NO_LABELS,
-	    from->access_log == NULL ? 0 :
-	    log_writer_dropped(from->access_log));
+	    "Lines of a log that were lost: its file was full, or nobody read "
+	    "its pipe.");
+	metric_line(m, "log_dropped_total", LABELS({ "log", "access" }),
+	    logs_dropped_access(from->logs));
+	metric_line(m, "log_dropped_total", LABELS({ "log", "error" }),
+	    logs_dropped_errors(from->logs));
 	gauge(m, "config_last_reload_success", from->reloaded,
 	    "Whether the last configuration that was read is in use.");
 	gauge(m, "config_last_reload_timestamp_seconds", from->loaded,

@@ -11,8 +11,8 @@
 #define PENSTOCK_DAEMON_METRICS_H
 
 #include "base/metric.h"
-#include "base/log_writer.h"
 
+struct logs;
 struct setup;
 struct worker;
 
@@ -20,7 +20,7 @@ struct metrics_source {
 	struct worker *const	*workers;
 	unsigned		 count;
 	const struct setup	*setup;
-	const struct log_writer	*access_log;	/* or NULL */
+	const struct logs	*logs;
 	nsec_t			 now;
 	double			 started;	/* seconds since 1970 */
 	double			 loaded;	/* when the configuration was */

@@ -11,6 +11,7 @@
 #include "daemon/admin.h"
 #include "daemon/amounts.h"
 #include "daemon/crew.h"
+#include "daemon/logs.h"
 #include "daemon/names.h"
 #include "daemon/sockets.h"
 #include "net/loop.h"
@@ -25,6 +26,7 @@ struct reload {
 	struct list		 setups;	/* all there are */
 	struct setup		*current;
 	struct setup		*next;		/* not IDLE */
+	struct logs_change	 logs;		/* for that */
 	enum state		 state;
 	bool			 again;		/* asked for meanwhile */
 	bool			 ended;
@@ -124,9 +126,10 @@ reload_check(struct reload *r, FILE *out)
 	c = prepare(r, out);
 	if (c == NULL)
 		return false;
+	bool ok = logs_check(&c->log, out);
 	sockets_abandon(r->opts.sockets);
 	config_free(&c);
-	return true;
+	return ok;
 }
 
 static void
@@ -159,7 +162,7 @@ adjust(struct reload *r, const struct config *c)
 	struct blocks *own = r->opts.blocks;
 	struct gate_spec spec = amounts_gate(c, s);
 
-	log_set_level(s->log, (enum log_level)c->log.level);
+	logs_commit(r->opts.logs, &r->logs);
 	gate_set(s->sessions, &spec, s->workers, loop_now(r->opts.loop));
 	block_budget_set(&s->budget, c->penstock.buffers);
 	block_budget_set(own->budget, admin_budget(amounts_page(c)));
@@ -208,6 +211,12 @@ reload_start(struct reload *r)
 
 	FILE *out = open_memstream(&errors, &n);
 	struct config *config = out != NULL ? prepare(r, out) : NULL;
+
+	if (config != NULL && !logs_prepare(&r->logs,
+	    &r->current->config->log, &config->log, out)) {
+		sockets_abandon(r->opts.sockets);
+		config_free(&config);
+	}
 
 	if (out != NULL)
 		fclose(out);
@@ -272,6 +281,7 @@ reload_end(struct reload *r)
 	/* Workers won't go by it: they have been told to end. */
 	r->state = IDLE;
 	sockets_abandon(r->opts.sockets);
+	logs_abandon(&r->logs);
 	names_set(r->names, r->current);
 	setup_release(r->next);
 	r->next = NULL;

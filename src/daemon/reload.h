@@ -7,10 +7,10 @@
  *	  +-----------+ something is wrong: nothing has changed
  *
  * The file is read and checked whole, as at a start; what needs a restart is
- * found; and what it listens on is bound.  Whatever is wrong is said, all of it,
- * and nothing has changed.  From there on nothing can go wrong: limits get their
- * numbers, the names of new servers are asked for once, and the workers go by
- * the new setup (crew.h, doors.h).
+ * found; what it listens on is bound, and its logs are opened.  Whatever is
+ * wrong is said, all of it, and nothing has changed.  From there on nothing can
+ * go wrong: limits get their numbers, the names of new servers are asked for
+ * once, and the workers go by the new setup (crew.h, doors.h).
  *
  * A request to reload that comes meanwhile is done when that is over, however
  * many there were: the last one reads what the file says then.
@@ -27,6 +27,7 @@
 
 struct blocks;
 struct crew;
+struct logs;
 struct loop;
 struct names;
 struct reload;
@@ -36,6 +37,7 @@ struct reload_opts {
 	const char	*file;		/* NULL: the built-in configuration */
 	struct shared	*shared;
 	struct sockets	*sockets;
+	struct logs	*logs;
 	struct loop	*loop;		/* main's */
 	struct blocks	*blocks;	/* also */
 	/* A reload begins, or is over, well or not; either may be NULL. */

@@ -349,6 +349,19 @@ setup_find(const struct setup *s, const struct listener_state *state)
 
 /* --- the whole --------------------------------------------------------- */
 
+static struct access_style
+make_style(const struct conf_log *c)
+{
+	bool is_stderr = strcmp(c->access, "stderr") == 0;
+
+	return (struct access_style){
+		.on = strcmp(c->access, "off") != 0,
+		.to_journal = is_stderr && log_is_journal(NULL),
+		.format = c->format,
+		.sample = c->access_sample,
+	};
+}
+
 struct setup *
 setup_new(struct config *config, struct shared *shared, struct setup *before,
     struct list *all, nsec_t now)
@@ -356,6 +369,7 @@ setup_new(struct config *config, struct shared *shared, struct setup *before,
 	struct setup *s = xcalloc(1, sizeof *s);
 
 	s->config = config;
+	s->access_style = make_style(&config->log);
 	s->shared = shared;
 	s->registry = shared->limits;
 	s->round = before != NULL ? before->round + 1 : 1;

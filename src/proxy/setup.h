@@ -96,8 +96,17 @@ struct own_addrs {
 	unsigned		 local_count;
 };
 
+/* How the access log is written: see access_log.h. */
+struct access_style {
+	bool			 on;
+	bool			 to_journal;	/* each line has a priority */
+	enum log_format		 format;
+	uint64_t		 sample;	/* one of so many */
+};
+
 struct setup {
 	struct config		*config;
+	struct access_style	 access_style;
 	struct shared		*shared;
 	struct own_addrs	 addrs;
 	uint64_t		 round;		/* higher for each */

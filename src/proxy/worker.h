@@ -47,7 +47,7 @@ struct worker {
 	struct slab		 sessions;
 	struct slab		 exchanges;
 	struct date		 date;
-	struct log_ring		*access_log;	/* NULL: off */
+	struct log_ring		*access_log;
 	struct worker_stats	 stats;		/* read by any */
 	uint64_t		 next_id;	/* of exchanges */
 	uint64_t		 id_mix;	/* makes them unguessable */

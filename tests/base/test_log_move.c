@@ -60,7 +60,7 @@ END_TEST
 /* In pieces of PIECE, lines of two writers would be torn. */
 START_TEST(two_writers_to_stderr_tear_no_line)
 {
-	static char a[3000], b[3000], line[sizeof a + 2];
+	static char a[10000], b[10000], line[sizeof a + 2];
 	struct log_writer *other = NULL;
 	int fds[2], lines = 0;
 
@@ -73,7 +73,7 @@ START_TEST(two_writers_to_stderr_tear_no_line)
 	ck_assert_int_eq(log_writer_start(&other, &(struct log_writer_opts){
 	    .rings = 1, .ring_size = RING, .interval = NSEC_PER_MSEC }), 0);
 	FILE *f = fdopen(fds[0], "r");
-	for (int i = 0; i < 500; i++) {
+	for (int i = 0; i < 1000; i++) {
 		ck_assert(log_put(log_writer_ring(w, 0), a, sizeof a));
 		ck_assert(log_put(log_writer_ring(other, 0), b, sizeof b));
 		for (int j = 0; j < 2; j++, lines++) {

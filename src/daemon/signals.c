@@ -45,7 +45,7 @@ signals_new(struct signals **out, struct loop *loop,
 	s->rows = rows;
 	s->count = n;
 	s->arg = arg;
-	s->kind = (struct watch_kind){ loop, on_readable };
+	s->kind = WATCH_KIND(loop, on_readable);
 	watch_init(&s->watch, &s->kind, fd);
 	watch_want(&s->watch, WATCH_READ);
 	*out = s;

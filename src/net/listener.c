@@ -197,8 +197,9 @@ listener_start(struct loop *loop, const struct listener_opts *opts)
 	l->loop = loop;
 	list_init(&l->again.link);
 	l->again.fn = on_again;
+	l->again.name = CALLBACK_NAME(on_again);
 	wheel_timer_init(&l->timer, on_timer);
-	l->kind = (struct watch_kind){ loop, on_readable };
+	l->kind = WATCH_KIND(loop, on_readable);
 	watch_init(&l->watch, &l->kind, opts->fd);
 	watch_want(&l->watch, WATCH_READ);
 	return l;

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "net/clock.h"
+#include "net/turn.h"
 
 static_assert(sizeof(ev_io) == sizeof(struct watch) &&
     _Alignof(ev_io) <= _Alignof(struct watch) &&
@@ -64,6 +65,7 @@ struct loop {
 	ev_prepare		 prepare;
 	ev_idle			 idle;
 	struct loop_stats	 stats;
+	struct turn		 turn;
 	uint8_t			 pad[CACHE_LINE];
 	/* What other threads write. */
 	struct mailbox		 box;
@@ -93,7 +95,6 @@ loop_new(void)
 {
 	/* libev aborts if it gets none for its wake-ups: ask before. */
 	int fd = eventfd(0, EFD_CLOEXEC);
-
 	if (fd == -1)
 		return NULL;
 	close(fd);
@@ -101,16 +102,16 @@ loop_new(void)
 
 	struct ev_loop *ev = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV |
 	    EVFLAG_NOSIGMASK | EVFLAG_NOTIMERFD);
-
 	if (ev == NULL)
 		return NULL;
 
 	struct loop *loop = xcalloc(1, sizeof *loop);
-
 	loop->ev = ev;
 	loop->now = loop->polled = loop->slept = read_clock(CLOCK_MONOTONIC);
 	loop->planned = loop->max_lag = NSEC_NEVER;
 	loop->wheels = wheels_new(loop->now);
+	turn_init(&loop->turn);
+	wheels_on_fire(loop->wheels, turn_mark_timer, &loop->turn);
 	loop->timer_due = NSEC_NEVER;
 	loop->scratch = xcalloc(1, LOOP_BULK + LOOP_SCRATCH);
 	loop->later_end = &loop->later;
@@ -262,6 +263,12 @@ loop_stats(const struct loop *loop)
 	return &loop->stats;
 }
 
+struct turn *
+loop_turn(struct loop *loop)
+{
+	return &loop->turn;
+}
+
 /* --- descriptors ------------------------------------------------------- */
 
 static_assert((int)WATCH_READ == (int)EV_READ &&
@@ -307,7 +314,6 @@ HOT void
 loop_arm(struct loop *loop, struct wheel_timer *t, nsec_t after)
 {
 	nsec_t most = NSEC_NEVER - 1 - loop->now;
-
 	wheel_arm(loop->wheels, t, loop->now + MIN(after, most));
 }
 
@@ -342,10 +348,8 @@ take_mail(struct loop *loop)
 		return;
 
 	struct mail *m = mailbox_take(&loop->box);
-
 	while (m != NULL) {
 		struct mail *next = m->next;
-
 		append(loop, m);
 		m = next;
 	}
@@ -409,6 +413,7 @@ on_io(struct ev_loop *ev, ev_io *io, int revents)
 		stat_increment(&loop->stats.readers);
 	if (ready & WATCH_WRITE)
 		stat_increment(&loop->stats.writers);
+	turn_mark(&loop->turn, kind->name);
 	kind->fn(w, ready);
 }
 
@@ -430,7 +435,6 @@ run_timers(struct loop *loop)
 		return;
 
 	unsigned fired = wheels_advance(loop->wheels, loop->now);
-
 	if (fired > 0)
 		stat_add(&loop->stats.timers, fired);
 }
@@ -441,13 +445,13 @@ run_again(struct loop *loop)
 {
 	struct list now;
 	struct list *l;
-
 	list_move_all(&now, &loop->again);
 	while ((l = list_pop_first(&now)) != NULL) {
 		struct loop_again *a = container_of(l, struct loop_again,
 		    link);
 
 		list_add_last(&loop->again, l);
+		turn_mark(&loop->turn, a->name);
 		a->fn(a);
 	}
 }
@@ -461,6 +465,7 @@ run_later(struct loop *loop)
 		loop->later = m->next;
 		if (loop->later == NULL)
 			loop->later_end = &loop->later;
+		turn_mark(&loop->turn, m->kind->name);
 		mail_call(m);
 	}
 }
@@ -470,7 +475,6 @@ static void
 plan_poll(struct loop *loop)
 {
 	nsec_t due = wheels_next(loop->wheels);
-
 	loop->planned = MAX(due, loop->now);
 	if (!list_is_empty(&loop->again) || loop->later != NULL ||
 	    due <= loop->now) {
@@ -494,8 +498,8 @@ on_prepare(struct ev_loop *ev, ev_prepare *w, int revents)
 {
 	struct loop *loop = ev_userdata(ev);
 
-	(void)w;
-	(void)revents;
+	(void)w, (void)revents;
+	turn_mark(&loop->turn, CALLBACK_NAME(on_prepare));
 	run_timers(loop);
 	take_mail(loop);
 	run_again(loop);
@@ -510,25 +514,20 @@ on_timer(struct ev_loop *ev, ev_timer *w, int revents)
 {
 	struct loop *loop = ev_userdata(ev);
 
-	(void)w;
-	(void)revents;
+	(void)w, (void)revents;
 	loop->timer_due = NSEC_NEVER;
 }
 
 static void
 on_idle(struct ev_loop *ev, ev_idle *w, int revents)
 {
-	(void)ev;
-	(void)w;
-	(void)revents;
+	(void)ev, (void)w, (void)revents;
 }
 
 static void
 on_async(struct ev_loop *ev, ev_async *w, int revents)
 {
-	(void)ev;
-	(void)w;
-	(void)revents;
+	(void)ev, (void)w, (void)revents;
 }
 
 static void
@@ -538,10 +537,8 @@ before_poll(struct ev_loop *ev)
 	struct loop_stats *stats = &loop->stats;
 
 	loop->slept = read_clock(CLOCK_MONOTONIC);
-
 	nsec_t busy = loop->slept - loop->polled;
 	nsec_t lag = MAX(busy, loop->late);
-
 	loop->late = 0;
 	loop->worst = MAX(loop->worst, lag);
 	hist_add(&stats->lag, lag);
@@ -554,6 +551,8 @@ before_poll(struct ev_loop *ev)
 	stat_add(&stats->busy, busy);
 	loop->ready_last = stat_read(&stats->ready) - loop->ready_then;
 	loop->ready_then += loop->ready_last;
+	turn_end(&loop->turn, busy > stat_read(&stats->longest) ?
+	    &stats->longest_by : NULL);
 	if (busy > stat_read(&stats->longest))
 		stat_set(&stats->longest, busy);
 	stat_set(&stats->timers_linked, wheels_count(loop->wheels));
@@ -572,6 +571,7 @@ after_poll(struct ev_loop *ev)
 	stat_add(&stats->idle, loop->now - loop->slept);
 	stat_increment(&stats->turns);
 	stat_set(&stats->turn_began, loop->now);
+	turn_begin(&loop->turn, CALLBACK_NAME(after_poll));
 	if (loop->now < loop->wall_due)
 		return;
 	read_wall(loop);

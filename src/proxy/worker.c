@@ -60,6 +60,7 @@ init_members(struct worker *w, const struct worker_opts *opts)
 	list_init(&w->ahead);
 	list_init(&w->again.link);
 	w->again.fn = on_again;
+	w->again.name = CALLBACK_NAME(on_again);
 	mail_init(&w->drain_mail, on_drain);
 	mail_init(&w->stop_mail, on_stop);
 	wheel_timer_init(&w->drain_timer, on_drain_over);

@@ -198,7 +198,7 @@ on_taker(struct watch *w, unsigned ready)
 START_TEST(one_that_has_just_said_something_is_not_taken)
 {
 	struct conn *c = dial_one(&group);
-	struct watch_kind kind = { loop, on_taker };
+	struct watch_kind kind = WATCH_KIND(loop, on_taker);
 	struct taker takers[2] = { 0 };
 	int pipes[2][2];
 

@@ -173,6 +173,7 @@ loop_run(struct loop *loop)
 	running = loop;
 	ev_now_update(loop->ev);
 	loop->now = loop->polled = read_clock(CLOCK_MONOTONIC);
+	turn_begin(&loop->turn, CALLBACK_NAME(loop_run));
 	ev_run(loop->ev, 0);
 	running = NULL;
 	/* Now, not on entry: a stop that came before the start counts. */

@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "net/loop.h"
+#include "net/turn.h"
 #include "proxy/doors.h"
 #include "proxy/worker.h"
 
@@ -18,6 +20,7 @@ struct member {
 	struct worker	*worker;
 	struct doors	*doors;		/* the newest */
 	pthread_t	 thread;
+	_Atomic pid_t	 tid;		/* 0: its loop doesn't run */
 	bool		 started;
 };
 
@@ -45,7 +48,9 @@ run(void *arg)
 
 	snprintf(name, sizeof name, "worker-%u", m->worker->id);
 	pthread_setname_np(pthread_self(), name);
+	atomic_store(&m->tid, gettid());
 	loop_run(m->worker->loop);
+	atomic_store(&m->tid, 0);
 	if (atomic_fetch_sub(&c->running, 1) == 1)
 		loop_post(c->opts.main_loop, &c->ended);
 	return NULL;
@@ -69,6 +74,16 @@ on_unserved(struct mail *mail)
 
 /* --- making ------------------------------------------------------------ */
 
+static void
+on_slow(void *arg, const char *name, nsec_t took)
+{
+	const struct worker *w = arg;
+
+	log_say(w->shared->log, SAY_WARNING, "worker %u: %s took %llu ms",
+	    w->id, callback_name(name),
+	    (unsigned long long)(took / NSEC_PER_MSEC));
+}
+
 static bool
 make_worker(struct crew *c, unsigned id)
 {
@@ -85,6 +100,7 @@ make_worker(struct crew *c, unsigned id)
 		return false;
 	c->members[id].crew = c;
 	c->members[id].worker = w;
+	turn_on_slow(loop_turn(w->loop), on_slow, w);
 	c->workers[id] = w;
 	c->count++;
 	return true;
@@ -192,6 +208,13 @@ on_moved(void *arg)
 		c->opts.published(c->opts.publisher);
 }
 
+void
+crew_set_slow(struct crew *c, nsec_t slow)
+{
+	for (unsigned i = 0; i < c->count; i++)
+		turn_set_slow(loop_turn(c->workers[i]->loop), slow);
+}
+
 /* --- ending ------------------------------------------------------------ */
 
 void
@@ -230,4 +253,10 @@ struct worker *const *
 crew_workers(const struct crew *c)
 {
 	return c->workers;
+}
+
+pid_t
+crew_tid(const struct crew *c, unsigned i)
+{
+	return atomic_load(&c->members[i].tid);
 }

@@ -8,6 +8,8 @@
 #ifndef PENSTOCK_DAEMON_CREW_H
 #define PENSTOCK_DAEMON_CREW_H
 
+#include <sys/types.h>
+
 #include "base/log_writer.h"
 #include "daemon/sockets.h"
 #include "proxy/setup.h"
@@ -55,6 +57,15 @@ void crew_stop(struct crew *c);
 /* After all_ended. */
 void crew_free(struct crew **c);
 
+/* Log functions that take longer than this; NSEC_NEVER: none. */
+void crew_set_slow(struct crew *c, nsec_t slow);
+
 struct worker *const *crew_workers(const struct crew *c);
+
+/*
+ * The kernel's name for the thread of worker i; 0 when its loop has not begun
+ * or has ended.  From any thread.
+ */
+pid_t crew_tid(const struct crew *c, unsigned i);
 
 #endif

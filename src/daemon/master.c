@@ -17,6 +17,7 @@
 #include "daemon/amounts.h"
 #include "daemon/crew.h"
 #include "daemon/figures.h"
+#include "daemon/health.h"
 #include "daemon/logs.h"
 #include "daemon/metrics.h"
 #include "daemon/names.h"
@@ -60,6 +61,7 @@ struct master {
 	struct crew		*crew;
 	struct signals		*signals;
 	struct supervisor	*supervisor;
+	struct health		*health;
 	struct wheel_timer	 delay;		/* LEAVING */
 	double			 started;
 };
@@ -225,6 +227,7 @@ write_metrics(void *arg, struct metrics *out)
 		.count = m->shared.workers,
 		.setup = reload_setup(m->reload),
 		.logs = &m->logs,
+		.watchdog = health_watchdog(m->health),
 		.now = loop_now(m->loop),
 		.started = m->started,
 		.loaded = last.when,
@@ -330,8 +333,12 @@ on_reload(void *arg)
 static void
 on_reloaded(void *arg, bool ok)
 {
-	supervisor_reloaded(((struct master *)arg)->supervisor, ok ?
-	    "reloaded" : "reload refused, nothing has changed: see the log");
+	struct master *m = arg;
+
+	if (ok)
+		health_set(m->health, &reload_setup(m->reload)->config->log);
+	supervisor_reloaded(m->supervisor, ok ? "reloaded" :
+	    "reload refused, nothing has changed: see the log");
 }
 
 static struct reload *
@@ -393,7 +400,16 @@ start_serving(struct master *m)
 		.publisher = m->reload,
 	});
 	reload_use(m->reload, m->crew, m->names);
-	return m->crew != NULL && start_admin(m);
+	if (m->crew == NULL)
+		return false;
+	m->health = health_start(&(struct health_opts){
+		.loop = m->loop,
+		.crew = m->crew,
+		.reload = m->reload,
+		.workers = m->shared.workers,
+		.log = m->shared.log,
+	}, &reload_setup(m->reload)->config->log);
+	return start_admin(m);
 }
 
 /* --- ending ------------------------------------------------------------ */
@@ -423,6 +439,7 @@ stop_loop(struct master *m)
 static void
 stop(struct master *m)
 {
+	health_stop(&m->health);
 	crew_free(&m->crew);
 	handover_free(&m->shared.handover);
 	stop_loop(m);

@@ -14,6 +14,7 @@
 #include "base/stats.h"
 #include "daemon/logs.h"
 #include "daemon/metrics_limits.h"
+#include "daemon/watchdog.h"
 #include "net/handover.h"
 #include "proxy/setup.h"
 #include "proxy/worker.h"
@@ -224,8 +225,10 @@ print_longest(struct metrics *m, const char *id, const struct worker *w)
 {
 	const struct loop_stats *s = loop_stats(w->loop);
 
-	metric_seconds(m, "loop_longest_turn_seconds",
-	    LABELS({ "worker", id }), stat_read(&s->longest));
+	metric_seconds(m, "loop_longest_turn_seconds", LABELS(
+	    { "worker", id },
+	    { "callback", callback_name(atomic_load(&s->longest_by)) }),
+	    stat_read(&s->longest));
 }
 
 static void
@@ -288,7 +291,8 @@ gather_workers(struct metrics *m, const struct metrics_source *from)
 		    "Share of its life that a worker's loop was busy.",
 		    print_busy },
 		{ "loop_longest_turn_seconds", METRIC_GAUGE,
-		    "Longest turn of a worker's loop.", print_longest },
+		    "Longest turn of a worker's loop, and the function that "
+		    "took longest in it.", print_longest },
 		{ "loop_callbacks_total", METRIC_COUNTER,
 		    "Functions called by a worker's loop.", print_callbacks },
 		{ "timers", METRIC_GAUGE,
@@ -304,6 +308,21 @@ gather_workers(struct metrics *m, const struct metrics_source *from)
 			label_of(id, from->workers[w]);
 			rows[i].print(m, id, from->workers[w]);
 		}
+	}
+}
+
+static void
+gather_stuck(struct metrics *m, const struct metrics_source *from)
+{
+	char id[12];
+
+	metric_head(m, "loop_stuck_total", METRIC_COUNTER,
+	    "Turns of a worker's loop that took over 250 ms, each of which the "
+	    "log tells.");
+	for (unsigned w = 0; w < from->count; w++) {
+		label_of(id, from->workers[w]);
+		metric_line(m, "loop_stuck_total", LABELS({ "worker", id }),
+		    watchdog_times(from->watchdog, w));
 	}
 }
 
@@ -459,6 +478,7 @@ metrics_gather(struct metrics *m, const struct metrics_source *from)
 	gather_up(m, setup);
 	gather_resolvers(m, from);
 	gather_workers(m, from);
+	gather_stuck(m, from);
 	gather_held(m, from);
 	gather_daemon(m, from);
 	gather_process(m, from);

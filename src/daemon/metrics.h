@@ -14,6 +14,7 @@
 
 struct logs;
 struct setup;
+struct watchdog;
 struct worker;
 
 struct metrics_source {
@@ -21,6 +22,7 @@ struct metrics_source {
 	unsigned		 count;
 	const struct setup	*setup;
 	const struct logs	*logs;
+	const struct watchdog	*watchdog;	/* or NULL */
 	nsec_t			 now;
 	double			 started;	/* seconds since 1970 */
 	double			 loaded;	/* when the configuration was */

@@ -26,7 +26,7 @@ static int fds[2];
 static struct watch watch;
 static struct watch_kind kind;
 static struct mail mail;
-static struct wheel_timer timer, end;
+static struct wheel_timer timer, stopper;
 static struct loop_again again;
 
 static void
@@ -129,8 +129,8 @@ on_end(struct wheel_timer *t)
 static void
 stop_soon(void)
 {
-	wheel_timer_init(&end, on_end);
-	loop_arm(loop, &end, 0);
+	wheel_timer_init(&stopper, on_end);
+	loop_arm(loop, &stopper, 0);
 }
 
 static void

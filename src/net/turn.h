@@ -6,8 +6,8 @@
  * before.  A mark costs no clock, but the processor's counter: what its ticks
  * are worth is only asked where somebody wants to hear of slow functions.
  *
- *	turn_begin    mark      mark    mark        turn_end
- *	    |-- loop --|-- a() --|- b() -|--- c() ----|     c() took longest
+ *	begin      mark      mark    mark       end
+ *	  |-- loop --|-- a() --|- b() -|--- c() --|	c() took longest
  *
  * Owner:    the loop, which embeds the struct.
  * Threads:  the loop's, except turn_running() and turn_set_slow().
@@ -21,16 +21,23 @@
 #include "base/wheel.h"
 #include "net/clock.h"
 
+/* Ticks of some microseconds: what takes less isn't looked at. */
+#if defined(__aarch64__)
+enum { TURN_BAR = 200 };
+#else
+enum { TURN_BAR = 20000 };
+#endif
+
 /* In the loop's thread, once a function that took `took` has returned. */
 typedef void turn_slow_fn(void *arg, const char *name, nsec_t took);
 
 struct turn {
 	_Atomic(const char *)	 running;	/* NULL: the loop polls */
+	uint64_t		 marked;	/* when that began, ticks */
+	int64_t			 bar;		/* more are looked at */
+	int64_t			 most;		/* ticks of the longest */
 	const char		*longest;	/* of this turn */
-	uint64_t		 most;		/* its ticks */
-	uint64_t		 marked;	/* when `running` began, ticks */
-	_Atomic uint64_t	 look;		/* at what takes more ticks */
-	_Atomic nsec_t		 slow;
+	_Atomic nsec_t		 slow;		/* NSEC_NEVER: nobody asks */
 	turn_slow_fn		*fn;
 	void			*arg;
 	uint64_t		 first_tick;	/* when it was made, */
@@ -48,8 +55,8 @@ void turn_set_slow(struct turn *t, nsec_t slow);
 /* turn_mark() for wheels_on_fire(); arg is the struct turn. */
 wheel_mark_fn	turn_mark_timer;
 
-/* Out of line: is that many ticks slow? */
-void turn_look(struct turn *t, uint64_t ticks);
+/* What runs has taken so many ticks; out of line. */
+void turn_look(struct turn *t, int64_t ticks);
 
 static inline uint64_t
 turn_ticks(void)
@@ -78,14 +85,9 @@ static inline void
 turn_mark(struct turn *t, const char *name)
 {
 	uint64_t now = turn_ticks();
-	uint64_t took = now > t->marked ? now - t->marked : 0;
+	int64_t took = (int64_t)(now - t->marked);
 
-	if (UNLIKELY(took > t->most)) {
-		t->most = took;
-		t->longest = turn_running(t);
-	}
-	if (UNLIKELY(took > atomic_load_explicit(&t->look,
-	    memory_order_relaxed)))
+	if (UNLIKELY(took > t->bar))
 		turn_look(t, took);
 	t->marked = now;
 	atomic_store_explicit(&t->running, name, memory_order_relaxed);
@@ -94,7 +96,7 @@ turn_mark(struct turn *t, const char *name)
 static inline void
 turn_begin(struct turn *t, const char *name)
 {
-	t->most = 0;
+	t->bar = t->most = TURN_BAR;
 	t->longest = name;
 	t->marked = turn_ticks();
 	atomic_store_explicit(&t->running, name, memory_order_relaxed);

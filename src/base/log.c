@@ -330,6 +330,12 @@ log_reopen(struct log *l)
 }
 
 void
+log_give(struct log *l, uid_t uid)
+{
+	log_writer_give(l->writer, uid);
+}
+
+void
 log_move(struct log *l, const char *path, int fd)
 {
 	atomic_store(&l->to_journal, log_is_journal(path));

@@ -18,6 +18,8 @@
 #ifndef PENSTOCK_BASE_LOG_H
 #define PENSTOCK_BASE_LOG_H
 
+#include <sys/types.h>
+
 #include "base/defs.h"
 
 enum log_level { SAY_ERROR, SAY_WARNING, SAY_NOTICE, SAY_INFO, SAY_DEBUG };
@@ -59,6 +61,9 @@ void log_set_level(struct log *l, enum log_level level);
 
 /* Open the file again, if it is one; on failure it stays. */
 void log_reopen(struct log *l);
+
+/* As log_writer_give(). */
+void log_give(struct log *l, uid_t uid);
 
 /* Go on with another, as log_writer_move(). */
 void log_move(struct log *l, const char *path, int fd);

@@ -536,6 +536,19 @@ log_writer_move(struct log_writer *w, const char *path, int fd)
 	log_writer_wake(w);
 }
 
+void
+log_writer_give(struct log_writer *w, uid_t uid)
+{
+	struct stat st;
+
+	/* A second name may be one that somebody else has put there. */
+	if (w->path == NULL || fstat(w->fd, &st) != 0 ||
+	    !S_ISREG(st.st_mode) || st.st_uid != 0 || st.st_nlink != 1)
+		return;
+	int err = fchown(w->fd, uid, (gid_t)-1);
+	(void)err;
+}
+
 uint64_t
 log_writer_dropped(const struct log_writer *w)
 {

@@ -22,6 +22,8 @@
 #ifndef PENSTOCK_BASE_LOG_WRITER_H
 #define PENSTOCK_BASE_LOG_WRITER_H
 
+#include <sys/types.h>
+
 #include "base/defs.h"
 
 enum { LOG_LINE_MAX = 16384 };		/* without its newline */
@@ -98,6 +100,13 @@ void log_writer_reopen(struct log_writer *w);
  * descriptor is its own from now on.
  */
 void log_writer_move(struct log_writer *w, const char *path, int fd);
+
+/*
+ * Let the file, if it is one of root's own, be that user's, who is about to
+ * write it and may have to open it again.  Before the writer is told to reopen
+ * or move.
+ */
+void log_writer_give(struct log_writer *w, uid_t uid);
 
 /* Lines lost so far, for whatever reason. */
 uint64_t log_writer_dropped(const struct log_writer *w);

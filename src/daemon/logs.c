@@ -81,6 +81,15 @@ on_access_failed(void *arg, const char *path, bool opening, int err)
 	    strerror(err));
 }
 
+void
+logs_give(struct logs *l, uid_t uid)
+{
+	if (uid == 0)
+		return;
+	log_give(l->error, uid);
+	log_writer_give(l->access, uid);
+}
+
 /* 0, or -errno of what opening it would meet. */
 static int
 try_path(const char *path)

@@ -46,6 +46,9 @@ bool logs_open_error(struct logs *l, const struct conf_log *conf,
 bool logs_open_access(struct logs *l, const struct conf_log *conf,
     unsigned workers, FILE *errors);
 
+/* Let files of root's be this user's, whom the process is about to become. */
+void logs_give(struct logs *l, uid_t uid);
+
 /*
  * Would these files open?  If not, it is said on `errors`.  Makes none: of one
  * that isn't there, the folder is looked at.

@@ -318,8 +318,10 @@ start_outside(struct master *m)
 	init_shared(m);
 	m->sockets = sockets_new(m->config, s->workers, stderr);
 	if (m->sockets == NULL || !logs_open_access(&m->logs, &m->config->log,
-	    s->workers, stderr) ||
-	    !privs_drop(m->config->penstock.user, stderr))
+	    s->workers, stderr))
+		return false;
+	logs_give(&m->logs, privs_uid(m->config->penstock.user));
+	if (!privs_drop(m->config->penstock.user, stderr))
 		return false;
 	return true;
 }

@@ -24,12 +24,12 @@ needs_strace = pytest.mark.skipif(not os.access(STRACE, os.X_OK),
 class Delayed:
     """The daemon's next accept of each thread takes 700 ms longer."""
 
-    def __init__(self, daemon, folder):
+    def __init__(self, daemon, folder, microseconds=700000, when="1"):
         self.output = folder / "strace"
         self.process = subprocess.Popen(
             [STRACE, "-f", "-p", str(daemon.pid), "-o", self.output,
              "-e", "trace=accept4,exit_group", "-e",
-             "inject=accept4:delay_enter=700000:when=1"],
+             f"inject=accept4:delay_enter={microseconds}:when={when}"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, text=True)
         threads = len(os.listdir(f"/proc/{daemon.pid}/task"))
@@ -98,6 +98,30 @@ def test_with_debug_a_slow_function_is_said_by_name(
     took, = re.findall(r"warning: worker 0: net/listener.c:on_readable took "
                        r"(\d+) ms\n", daemon.said())
     assert int(took) >= 600
+
+
+@needs_strace
+def test_messages_of_a_kind_are_limited_and_summed_up(
+        gateway, upstream, tmp_path):
+    """Twenty-five connections, each accepted by a function that is slow."""
+    daemon = gateway(upstream(answering()).port, rest="""
+        [penstock]
+        workers = 1
+        [log]
+        debug = on
+        slow_callback = 2ms
+        """)
+    with Delayed(daemon, tmp_path, 4000, "1+"):
+        for _ in range(25):
+            with Client(daemon.port) as c:
+                assert c.request("/").status == 200
+        wait_for(lambda: " more suppressed, like: worker 0: " in
+                 daemon.said())
+    said = daemon.said()
+    # Ten a second, and however many seconds it took, none is missing.
+    written = re.findall(r"Z warning: worker 0: \S+on_readable took ", said)
+    summed = [int(n) for n in re.findall(r"(\d+) more suppressed, like", said)]
+    assert len(written) < 25 <= len(written) + sum(summed)
 
 
 def test_a_process_that_stood_still_is_not_said_to_be_stuck(

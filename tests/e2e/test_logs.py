@@ -3,6 +3,8 @@
 
 import json
 import os
+import pathlib
+import pwd
 import re
 import shlex
 import signal
@@ -268,6 +270,49 @@ def test_a_full_disk_costs_lines_and_nothing_else(
     assert "access log /dev/full: cannot write: No space left" in daemon.said()
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to mount")
+def test_a_disk_that_has_room_again_gets_whole_lines(
+        penstock, upstream, tmp_path):
+    """A real file system of 128k, which only the daemon sees."""
+    port, disk = free_port(), tmp_path / "disk"
+    disk.mkdir()
+    daemon = penstock(f"""
+        [listener l]
+        mode = gateway
+        bind = 127.0.0.1:{port}
+        upstream = u
+        [upstream u]
+        server = 127.0.0.1:{upstream(answering()).port}
+        pool_idle = 200ms
+        [log]
+        access = {disk}/access.log
+        """, prefix=["/usr/bin/unshare", "-m", "/bin/sh", "-ec",
+                     'mount -t tmpfs -o size=128k none "$0"; exec "$@"',
+                     disk])
+    # The program has replaced the shell; its own view of the disk:
+    file = pathlib.Path(f"/proc/{daemon.pid}/root{disk}/access.log")
+    with Client(port) as c:
+        n = 0
+        while daemon.count("log_dropped", log="access") == 0:
+            assert c.request(f"/{n}/" + "x" * 5000).status == 200
+            n += 1
+            assert n < 1000
+        wait_for(lambda: "No space left on device" in daemon.said())
+        lost = daemon.count("log_dropped", log="access")
+        full = file.read_bytes()
+        *whole, torn = full.split(b"\n")
+        assert [json.loads(x)["target"].split("/")[1] for x in whole] == \
+            [str(i) for i in range(len(whole))]
+        # Now there is room, as after a rotation: for ever other lines.
+        os.truncate(file, len(full) // 2)
+        assert c.request("/room").status == 200
+        wait_for(lambda: b"/room" in file.read_bytes())
+    *_, last = file.read_bytes().splitlines()
+    assert json.loads(last)["target"] == "/room"
+    assert daemon.count("log_dropped", log="access") == lost
+    assert torn == b"" or len(torn) < 5500
+
+
 def test_a_full_disk_of_messages_stops_nothing(gateway, upstream):
     daemon = gateway(upstream(answering()).port,
                      rest="[log]\nerror = /dev/full")
@@ -362,6 +407,26 @@ def test_a_log_that_cannot_be_opened_again_stays(gateway, upstream, tmp_path):
         wait_for(path.is_file)
         c.request("/3")
         assert "/3" in logged(tmp_path, 1)[0]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become another")
+def test_who_was_root_can_open_its_logs_again(gateway, upstream, short_path):
+    nobody = pwd.getpwnam("nobody")
+    os.chown(short_path, nobody.pw_uid, nobody.pw_gid)
+    daemon = gateway(upstream(answering()).port, rest=access(
+        short_path, f"error = {short_path}/error.log") +
+        "[penstock]\nuser = nobody\n")
+    for name in "access.log", "error.log":
+        assert os.stat(short_path / name).st_uid == nobody.pw_uid
+    # Even without a rotation.
+    daemon.signal(signal.SIGUSR1)
+    (short_path / "access.log").rename(short_path / "old")
+    daemon.signal(signal.SIGUSR1)
+    wait_for((short_path / "access.log").exists)
+    with Client(daemon.port) as c:
+        c.request("/")
+    assert len(logged(short_path, 1)) == 1
+    assert "cannot" not in (short_path / "error.log").read_text()
 
 
 # --- the journal ---

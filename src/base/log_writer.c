@@ -388,6 +388,13 @@ write_ring(struct log_writer *w, struct log_ring *r, uint64_t head, bool may)
 	}
 }
 
+static void
+drain_all(struct log_writer *w)
+{
+	for (unsigned i = 0; i < w->n_rings; i++)
+		drain(w, &w->rings[i]);
+}
+
 /* Asked before it sleeps, since waiting for a pipe may have eaten a wake. */
 static bool
 has_work(struct log_writer *w)
@@ -412,11 +419,13 @@ run(void *arg)
 
 	do {
 		last = is_stopping(w);
+		/* What is there is for the old file, if it surely takes it. */
+		if (atomic_load(&w->move) != NULL && !w->is_pipe)
+			drain_all(w);
 		open_again(w);
 		if (w->tick != NULL)
 			w->tick(w->arg);
-		for (unsigned i = 0; i < w->n_rings; i++)
-			drain(w, &w->rings[i]);
+		drain_all(w);
 		if (!last && !has_work(w))
 			pause_for(w, w->interval, -1);
 	} while (!last);

@@ -97,7 +97,8 @@ void log_writer_reopen(struct log_writer *w);
 
 /*
  * Have the writer go on with another file, opened by log_writer_open(); the
- * descriptor is its own from now on.
+ * descriptor is its own from now on.  Lines put until now go to the old one,
+ * unless that is a pipe, which may take them or not.
  */
 void log_writer_move(struct log_writer *w, const char *path, int fd);
 

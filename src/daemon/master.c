@@ -279,6 +279,10 @@ start_base(struct master *m)
 {
 	int err;
 
+	/* Its thread takes no signals. */
+	if (!logs_open_error(&m->logs, &m->config->log, stderr))
+		return false;
+	m->shared.log = m->logs.error;
 	m->loop = loop_new();
 	if (m->loop == NULL) {
 		complain("event loop", -EMFILE);
@@ -293,9 +297,6 @@ start_base(struct master *m)
 		complain("signals and resolver", err);
 		return false;
 	}
-	if (!logs_open_error(&m->logs, &m->config->log, stderr))
-		return false;
-	m->shared.log = m->logs.error;
 	m->supervisor = supervisor_new(&(struct supervisor_opts){
 		.loop = m->loop,
 		.log = m->shared.log,

@@ -100,11 +100,12 @@ START_TEST(a_writer_moves_to_another_file)
 	wait_written();
 	ck_assert_int_eq(log_writer_open("/nonexistent/x", &fd), -ENOENT);
 	ck_assert_int_eq(log_writer_open(moved, &fd), 0);
+	ck_assert(put("still"));
 	log_writer_move(w, moved, fd);
 	wait_written();
 	ck_assert(put("two"));
 	wait_written();
-	check_contents(path, "one\n");
+	check_contents(path, "one\nstill\n");
 	check_contents(moved, "two\n");
 	/* And that one is what is opened again from now on. */
 	unlink(moved);

@@ -196,6 +196,15 @@ def test_a_summary_is_what_was_served_since_the_last(gateway, upstream):
     assert daemon.said().count(" in 1 s: ") == lines
 
 
+def test_a_reload_changes_how_often_there_is_a_summary(gateway, upstream):
+    daemon = gateway(upstream(answering()).port, rest="[log]\nsummary = 0")
+    text = daemon.file.read_text()
+    with Client(daemon.port) as c:
+        daemon.reload(text.replace("summary = 0", "summary = 300ms"))
+        assert c.request("/").status == 200
+        wait_for(lambda: " 1 requests, 0 active" in daemon.said())
+
+
 def test_no_summary_if_none_is_wanted(gateway, upstream):
     daemon = gateway(upstream(answering()).port, rest="[log]\nsummary = 0")
     with Client(daemon.port) as c:

@@ -429,6 +429,88 @@ def test_who_was_root_can_open_its_logs_again(gateway, upstream, short_path):
     assert "cannot" not in (short_path / "error.log").read_text()
 
 
+# --- by a reload ---
+
+def logging(port, server, lines):
+    return f"""
+        [listener l]
+        mode = gateway
+        bind = 127.0.0.1:{port}
+        upstream = u
+        [upstream u]
+        server = {server.server}
+        pool_idle = 200ms
+        [log]
+        {lines}
+        """
+
+
+def test_a_reload_moves_the_logs_and_loses_no_line(
+        penstock, upstream, tmp_path):
+    server, port = upstream(answering()), free_port()
+
+    def config(i):
+        return logging(port, server, f"""
+            access = {tmp_path}/access.{i}
+            format = {"json" if i % 2 else "logfmt"}
+            error = {"stderr" if i % 2 else f"{tmp_path}/error"}
+            """)
+    daemon = penstock(config(1))
+    load = Load(port)
+    try:
+        for i in range(2, 12):
+            # Where the next is said depends on where messages go.
+            daemon.rewrite(config(i))
+            daemon.signal(signal.SIGHUP)
+            file = tmp_path / f"access.{i}"
+            wait_for(lambda: file.exists() and file.stat().st_size > 2000)
+    finally:
+        asked = load.end()
+    daemon.stop()
+    targets = []
+    for i in range(1, 12):
+        for line in lines_of(tmp_path / f"access.{i}"):
+            pairs = json.loads(line) if line[0] == "{" else logfmt(line)
+            targets.append(pairs["target"])
+    assert len(targets) == len(asked) and set(targets) == asked
+    assert (tmp_path / "error").read_text().count(": reloaded: ") == 5
+    assert daemon.said().count(": reloaded: ") == 5
+
+
+def test_a_reload_turns_the_access_log_on_and_off(
+        penstock, upstream, tmp_path):
+    server, port = upstream(answering()), free_port()
+    daemon = penstock(logging(port, server, "access = off"))
+    with Client(port) as c:
+        c.request("/1")
+        daemon.reload(logging(port, server, f"access = {tmp_path}/a"))
+        c.request("/2")
+        wait_for(lambda: len(lines_of(tmp_path / "a")) == 1)
+        daemon.reload(logging(port, server, "access = off"))
+        c.request("/3")
+        daemon.reload(logging(
+            port, server, f"access = {tmp_path}/a\naccess_sample = 1/1"))
+        c.request("/4")
+        wait_for(lambda: len(lines_of(tmp_path / "a")) == 2)
+    targets = [json.loads(x)["target"] for x in lines_of(tmp_path / "a")]
+    assert targets == ["/2", "/4"]
+    assert daemon.count("log_dropped") == 0
+
+
+def test_a_reload_to_a_log_that_cannot_be_opened_is_refused(
+        penstock, upstream, tmp_path):
+    server, port = upstream(answering()), free_port()
+    daemon = penstock(logging(port, server, f"access = {tmp_path}/a"))
+    for lines in (f"access = {tmp_path}/none/a\nformat = logfmt",
+                  f"access = {tmp_path}/b\nerror = {tmp_path}/none/e"):
+        daemon.reload(logging(port, server, lines), ok=False)
+        assert f"cannot open {tmp_path}/none/" in daemon.said()
+    with Client(port) as c:
+        c.request("/still")
+    wait_for(lambda: len(lines_of(tmp_path / "a")) == 1)
+    assert json.loads((tmp_path / "a").read_text())["target"] == "/still"
+
+
 # --- the journal ---
 
 def test_only_the_journal_is_told_priorities(upstream, tmp_path):

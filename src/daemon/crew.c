@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "net/loop.h"
-#include "net/turn.h"
+#include "net/spent.h"
 #include "proxy/doors.h"
 #include "proxy/worker.h"
 
@@ -100,7 +100,7 @@ make_worker(struct crew *c, unsigned id)
 		return false;
 	c->members[id].crew = c;
 	c->members[id].worker = w;
-	turn_on_slow(loop_turn(w->loop), on_slow, w);
+	spent_on_slow(loop_spent(w->loop), on_slow, w);
 	c->workers[id] = w;
 	c->count++;
 	return true;
@@ -212,7 +212,7 @@ void
 crew_set_slow(struct crew *c, nsec_t slow)
 {
 	for (unsigned i = 0; i < c->count; i++)
-		turn_set_slow(loop_turn(c->workers[i]->loop), slow);
+		spent_set_slow(loop_spent(c->workers[i]->loop), slow);
 }
 
 /* --- ending ------------------------------------------------------------ */

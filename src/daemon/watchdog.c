@@ -21,7 +21,7 @@
 #include "daemon/crew.h"
 #include "net/clock.h"
 #include "net/loop.h"
-#include "net/turn.h"
+#include "net/spent.h"
 #include "proxy/worker.h"
 
 enum { LOOK_EVERY = 100 };		/* milliseconds */
@@ -87,7 +87,7 @@ say_stuck(struct watchdog *d, unsigned i, nsec_t time)
 	log_say(d->log, SAY_WARNING, "worker %u is stuck: for %llu ms in %s; "
 	    "its thread %s; %llu sessions wait", i,
 	    (unsigned long long)(time / NSEC_PER_MSEC),
-	    callback_name(turn_running(loop_turn(w->loop))),
+	    callback_name(spent_running(loop_spent(w->loop))),
 	    state_text(thread_state(crew_tid(d->crew, i))),
 	    (unsigned long long)stat_read(&w->client_totals.open));
 }

@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #include "net/clock.h"
-#include "net/turn.h"
+#include "net/spent.h"
 
 static_assert(sizeof(ev_io) == sizeof(struct watch) &&
     _Alignof(ev_io) <= _Alignof(struct watch) &&
@@ -65,7 +65,7 @@ struct loop {
 	ev_prepare		 prepare;
 	ev_idle			 idle;
 	struct loop_stats	 stats;
-	struct turn		 turn;
+	struct spent		 spent;
 	uint8_t			 pad[CACHE_LINE];
 	/* What other threads write. */
 	struct mailbox		 box;
@@ -110,8 +110,8 @@ loop_new(void)
 	loop->now = loop->polled = loop->slept = read_clock(CLOCK_MONOTONIC);
 	loop->planned = loop->max_lag = NSEC_NEVER;
 	loop->wheels = wheels_new(loop->now);
-	turn_init(&loop->turn);
-	wheels_on_fire(loop->wheels, turn_mark_timer, &loop->turn);
+	spent_init(&loop->spent);
+	wheels_on_fire(loop->wheels, spent_mark_timer, &loop->spent);
 	loop->timer_due = NSEC_NEVER;
 	loop->scratch = xcalloc(1, LOOP_BULK + LOOP_SCRATCH);
 	loop->later_end = &loop->later;
@@ -173,7 +173,7 @@ loop_run(struct loop *loop)
 	running = loop;
 	ev_now_update(loop->ev);
 	loop->now = loop->polled = read_clock(CLOCK_MONOTONIC);
-	turn_begin(&loop->turn, CALLBACK_NAME(loop_run));
+	spent_begin(&loop->spent, CALLBACK_NAME(loop_run));
 	ev_run(loop->ev, 0);
 	running = NULL;
 	/* Now, not on entry: a stop that came before the start counts. */
@@ -264,10 +264,10 @@ loop_stats(const struct loop *loop)
 	return &loop->stats;
 }
 
-struct turn *
-loop_turn(struct loop *loop)
+struct spent *
+loop_spent(struct loop *loop)
 {
-	return &loop->turn;
+	return &loop->spent;
 }
 
 /* --- descriptors ------------------------------------------------------- */
@@ -414,7 +414,7 @@ on_io(struct ev_loop *ev, ev_io *io, int revents)
 		stat_increment(&loop->stats.readers);
 	if (ready & WATCH_WRITE)
 		stat_increment(&loop->stats.writers);
-	turn_mark(&loop->turn, kind->name);
+	spent_mark(&loop->spent, kind->name);
 	kind->fn(w, ready);
 }
 
@@ -452,7 +452,7 @@ run_again(struct loop *loop)
 		    link);
 
 		list_add_last(&loop->again, l);
-		turn_mark(&loop->turn, a->name);
+		spent_mark(&loop->spent, a->name);
 		a->fn(a);
 	}
 }
@@ -466,7 +466,7 @@ run_later(struct loop *loop)
 		loop->later = m->next;
 		if (loop->later == NULL)
 			loop->later_end = &loop->later;
-		turn_mark(&loop->turn, m->kind->name);
+		spent_mark(&loop->spent, m->kind->name);
 		mail_call(m);
 	}
 }
@@ -500,7 +500,7 @@ on_prepare(struct ev_loop *ev, ev_prepare *w, int revents)
 	struct loop *loop = ev_userdata(ev);
 
 	(void)w, (void)revents;
-	turn_mark(&loop->turn, CALLBACK_NAME(on_prepare));
+	spent_mark(&loop->spent, CALLBACK_NAME(on_prepare));
 	run_timers(loop);
 	take_mail(loop);
 	run_again(loop);
@@ -552,7 +552,7 @@ before_poll(struct ev_loop *ev)
 	stat_add(&stats->busy, busy);
 	loop->ready_last = stat_read(&stats->ready) - loop->ready_then;
 	loop->ready_then += loop->ready_last;
-	turn_end(&loop->turn, busy > stat_read(&stats->longest) ?
+	spent_end(&loop->spent, busy > stat_read(&stats->longest) ?
 	    &stats->longest_by : NULL);
 	if (busy > stat_read(&stats->longest))
 		stat_set(&stats->longest, busy);
@@ -572,7 +572,7 @@ after_poll(struct ev_loop *ev)
 	stat_add(&stats->idle, loop->now - loop->slept);
 	stat_increment(&stats->turns);
 	stat_set(&stats->turn_began, loop->now);
-	turn_begin(&loop->turn, CALLBACK_NAME(after_poll));
+	spent_begin(&loop->spent, CALLBACK_NAME(after_poll));
 	if (loop->now < loop->wall_due)
 		return;
 	read_wall(loop);

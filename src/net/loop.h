@@ -17,7 +17,7 @@
  * Owner:    loop_new() gives a handle, the thread's that runs it.  Watches,
  *           timers and mail are embedded in their owners, who stop them
  *           before they are freed.
- * Threads:  one, except loop_post(), loop_stop(), loop_turn() and the figures.
+ * Threads:  one, except loop_post(), loop_stop(), loop_spent() and the figures.
  * Promise:  no function of a watch, timer or mail runs inside loop_arm(),
  *           loop_later() or any watch_ function; nor after it was stopped.
  */
@@ -35,7 +35,7 @@
 
 struct blocks;
 struct loop;
-struct turn;
+struct spent;
 struct watch;
 
 enum { WATCH_READ = 1, WATCH_WRITE = 2, WATCH_ERROR = 4 };
@@ -239,6 +239,6 @@ void loop_post(struct loop *loop, struct mail *m);
 const struct loop_stats *loop_stats(const struct loop *loop);
 
 /* What its turns are spent on. */
-struct turn *loop_turn(struct loop *loop);
+struct spent *loop_spent(struct loop *loop);
 
 #endif

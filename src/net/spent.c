@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * turn.c - what a turn of a loop is spent on; see turn.h.
+ * spent.c - what a turn of a loop is spent on; see spent.h.
  */
-#include "net/turn.h"
+#include "net/spent.h"
 
 #include <string.h>
 
 void
-turn_init(struct turn *t)
+spent_init(struct spent *t)
 {
 	memset(t, 0, sizeof *t);
 	atomic_init(&t->slow, NSEC_NEVER);
-	t->first_tick = t->marked = turn_ticks();
+	t->first_tick = t->marked = spent_ticks();
 	t->first = read_clock(CLOCK_MONOTONIC);
 }
 
 void
-turn_on_slow(struct turn *t, turn_slow_fn *fn, void *arg)
+spent_on_slow(struct spent *t, spent_slow_fn *fn, void *arg)
 {
 	t->fn = fn;
 	t->arg = arg;
 }
 
 void
-turn_set_slow(struct turn *t, nsec_t slow)
+spent_set_slow(struct spent *t, nsec_t slow)
 {
 	atomic_store_explicit(&t->slow, slow, memory_order_relaxed);
 }
 
 void
-turn_mark_timer(void *arg, const char *name)
+spent_mark_timer(void *arg, const char *name)
 {
-	turn_mark(arg, name);
+	spent_mark(arg, name);
 }
 
 /*
@@ -39,25 +39,25 @@ turn_mark_timer(void *arg, const char *name)
  * are part of: the longer they are, the better that is known.
  */
 static void
-tell(const struct turn *t, int64_t ticks, nsec_t slow)
+tell(const struct spent *t, int64_t ticks, nsec_t slow)
 {
 	nsec_t time = read_clock(CLOCK_MONOTONIC) - t->first;
-	uint64_t all = turn_ticks() - t->first_tick;
+	uint64_t all = spent_ticks() - t->first_tick;
 	double took = (double)ticks * (double)time / (double)MAX(all, 1u);
 
 	if (took > (double)slow)
-		t->fn(t->arg, turn_running(t), (nsec_t)took);
+		t->fn(t->arg, spent_running(t), (nsec_t)took);
 }
 
 /* The bar rises to the longest, unless each that is slow must be told. */
 void
-turn_look(struct turn *t, int64_t ticks)
+spent_look(struct spent *t, int64_t ticks)
 {
 	nsec_t slow = atomic_load_explicit(&t->slow, memory_order_relaxed);
 
 	if (ticks > t->most) {
 		t->most = ticks;
-		t->longest = turn_running(t);
+		t->longest = spent_running(t);
 	}
 	if (slow == NSEC_NEVER || t->fn == NULL)
 		t->bar = t->most;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * turn.h - what a turn of a loop is spent on: which function took longest.
+ * spent.h - what a turn of a loop is spent on: which function took longest.
  *
  * The loop marks whom it is about to call; that also ends what was called
  * before.  A mark costs no clock, but the processor's counter: what its ticks
@@ -10,10 +10,10 @@
  *	  |-- loop --|-- a() --|- b() -|--- c() --|	c() took longest
  *
  * Owner:    the loop, which embeds the struct.
- * Threads:  the loop's, except turn_running() and turn_set_slow().
+ * Threads:  the loop's, except spent_running() and spent_set_slow().
  */
-#ifndef PENSTOCK_NET_TURN_H
-#define PENSTOCK_NET_TURN_H
+#ifndef PENSTOCK_NET_SPENT_H
+#define PENSTOCK_NET_SPENT_H
 
 #include <stdatomic.h>
 
@@ -23,43 +23,43 @@
 
 /* Ticks of some microseconds: what takes less isn't looked at. */
 #if defined(__aarch64__)
-enum { TURN_BAR = 200 };
+enum { SPENT_BAR = 200 };
 #else
-enum { TURN_BAR = 20000 };
+enum { SPENT_BAR = 20000 };
 #endif
 
 /* In the loop's thread, once a function that took `took` has returned. */
-typedef void turn_slow_fn(void *arg, const char *name, nsec_t took);
+typedef void spent_slow_fn(void *arg, const char *name, nsec_t took);
 
-struct turn {
+struct spent {
 	_Atomic(const char *)	 running;	/* NULL: the loop polls */
 	uint64_t		 marked;	/* when that began, ticks */
 	int64_t			 bar;		/* more are looked at */
 	int64_t			 most;		/* ticks of the longest */
 	const char		*longest;	/* of this turn */
 	_Atomic nsec_t		 slow;		/* NSEC_NEVER: nobody asks */
-	turn_slow_fn		*fn;
+	spent_slow_fn		*fn;
 	void			*arg;
 	uint64_t		 first_tick;	/* when it was made, */
 	nsec_t			 first;		/* by both clocks */
 };
 
-void turn_init(struct turn *t);
+void spent_init(struct spent *t);
 
-/* Whom to tell of functions over turn_set_slow(); before the loop runs. */
-void turn_on_slow(struct turn *t, turn_slow_fn *fn, void *arg);
+/* Whom to tell of functions over spent_set_slow(); before the loop runs. */
+void spent_on_slow(struct spent *t, spent_slow_fn *fn, void *arg);
 
 /* From any thread; NSEC_NEVER, as at first, costs nothing. */
-void turn_set_slow(struct turn *t, nsec_t slow);
+void spent_set_slow(struct spent *t, nsec_t slow);
 
-/* turn_mark() for wheels_on_fire(); arg is the struct turn. */
-wheel_mark_fn	turn_mark_timer;
+/* spent_mark() for wheels_on_fire(); arg is the struct spent. */
+wheel_mark_fn	spent_mark_timer;
 
 /* What runs has taken so many ticks; out of line. */
-void turn_look(struct turn *t, int64_t ticks);
+void spent_look(struct spent *t, int64_t ticks);
 
 static inline uint64_t
-turn_ticks(void)
+spent_ticks(void)
 {
 #if defined(__x86_64__)
 	return __builtin_ia32_rdtsc();
@@ -75,38 +75,38 @@ turn_ticks(void)
 
 /* What runs now; by any thread, to whom it may have just ended. */
 static inline const char *
-turn_running(const struct turn *t)
+spent_running(const struct spent *t)
 {
 	return atomic_load_explicit(&t->running, memory_order_relaxed);
 }
 
 /* The next is `name`, a literal.  Counters of two processors may differ. */
 static inline void
-turn_mark(struct turn *t, const char *name)
+spent_mark(struct spent *t, const char *name)
 {
-	uint64_t now = turn_ticks();
+	uint64_t now = spent_ticks();
 	int64_t took = (int64_t)(now - t->marked);
 
 	if (UNLIKELY(took > t->bar))
-		turn_look(t, took);
+		spent_look(t, took);
 	t->marked = now;
 	atomic_store_explicit(&t->running, name, memory_order_relaxed);
 }
 
 static inline void
-turn_begin(struct turn *t, const char *name)
+spent_begin(struct spent *t, const char *name)
 {
-	t->bar = t->most = TURN_BAR;
+	t->bar = t->most = SPENT_BAR;
 	t->longest = name;
-	t->marked = turn_ticks();
+	t->marked = spent_ticks();
 	atomic_store_explicit(&t->running, name, memory_order_relaxed);
 }
 
 /* Note the one that took longest, unless `longest` is NULL. */
 static inline void
-turn_end(struct turn *t, _Atomic(const char *) *longest)
+spent_end(struct spent *t, _Atomic(const char *) *longest)
 {
-	turn_mark(t, NULL);
+	spent_mark(t, NULL);
 	if (longest != NULL)
 		atomic_store_explicit(longest, t->longest,
 		    memory_order_relaxed);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_turn.c - src/net/turn.c, and what src/net/loop.c tells it.
+ * test_spent.c - src/net/spent.c, and what src/net/loop.c tells it.
  *
  * Functions here run until a clock has moved on, so that one surely takes
  * longer than another, however slow the machine is.
@@ -13,11 +13,11 @@
 
 #include "net/clock.h"
 #include "net/loop.h"
-#include "net/turn.h"
+#include "net/spent.h"
 
 #define LONG	(50 * NSEC_PER_MSEC)
 
-static struct turn turn;
+static struct spent turn;
 static struct loop *loop;
 static char said[256];
 static nsec_t told;
@@ -52,7 +52,7 @@ a_turn(void)
 {
 	said[0] = '\0';
 	told = times = 0;
-	turn_init(&turn);
+	spent_init(&turn);
 }
 
 START_TEST(a_name_begins_with_the_folder_of_the_source)
@@ -71,47 +71,47 @@ START_TEST(the_longest_of_a_turn_is_known)
 {
 	_Atomic(const char *) longest = "none";
 
-	turn_begin(&turn, "loop");
-	turn_mark(&turn, "a");
-	turn_mark(&turn, "b");
-	ck_assert_str_eq(turn_running(&turn), "b");
+	spent_begin(&turn, "loop");
+	spent_mark(&turn, "a");
+	spent_mark(&turn, "b");
+	ck_assert_str_eq(spent_running(&turn), "b");
 	spin(LONG);
-	turn_mark(&turn, "c");
-	turn_end(&turn, &longest);
+	spent_mark(&turn, "c");
+	spent_end(&turn, &longest);
 	ck_assert_str_eq(longest, "b");
-	ck_assert_ptr_null(turn_running(&turn));
+	ck_assert_ptr_null(spent_running(&turn));
 	/* The next turn knows nothing of it, and may keep what it found. */
-	turn_begin(&turn, "loop");
-	turn_mark(&turn, "d");
+	spent_begin(&turn, "loop");
+	spent_mark(&turn, "d");
 	spin(NSEC_PER_MSEC);
-	turn_end(&turn, NULL);
+	spent_end(&turn, NULL);
 	ck_assert_str_eq(longest, "b");
-	turn_begin(&turn, "loop");
+	spent_begin(&turn, "loop");
 	spin(LONG);
-	turn_mark(&turn, "d");
-	turn_end(&turn, &longest);
+	spent_mark(&turn, "d");
+	spent_end(&turn, &longest);
 	ck_assert_str_eq(longest, "loop");
 }
 END_TEST
 
 START_TEST(only_what_is_slow_is_told)
 {
-	turn_set_slow(&turn, 0);		/* nobody to tell */
-	turn_begin(&turn, "loop");
-	turn_mark(&turn, "a");
-	turn_on_slow(&turn, on_slow, said);
-	turn_set_slow(&turn, LONG);
-	turn_mark(&turn, "b");
+	spent_set_slow(&turn, 0);		/* nobody to tell */
+	spent_begin(&turn, "loop");
+	spent_mark(&turn, "a");
+	spent_on_slow(&turn, on_slow, said);
+	spent_set_slow(&turn, LONG);
+	spent_mark(&turn, "b");
 	ck_assert_uint_eq(times, 0);
 	spin(2 * LONG);
-	turn_mark(&turn, "c");
+	spent_mark(&turn, "c");
 	ck_assert_uint_eq(times, 1);
 	ck_assert_str_eq(said, "b");
 	/* Ticks aren't nanoseconds, but what they are worth is known. */
 	ck_assert_uint_ge(told, 2 * LONG - LONG / 10);
-	turn_set_slow(&turn, NSEC_NEVER);
+	spent_set_slow(&turn, NSEC_NEVER);
 	spin(2 * LONG);
-	turn_end(&turn, NULL);
+	spent_end(&turn, NULL);
 	ck_assert_uint_eq(times, 1);
 }
 END_TEST
@@ -209,8 +209,8 @@ static const struct { void (*want)(void); const char *name; } calls[] = {
 START_TEST(a_loop_knows_what_took_longest)
 {
 	loop = loop_new();
-	turn_on_slow(loop_turn(loop), on_slow, said);
-	turn_set_slow(loop_turn(loop), LONG / 2);
+	spent_on_slow(loop_spent(loop), on_slow, said);
+	spent_set_slow(loop_spent(loop), LONG / 2);
 	calls[_i].want();
 	loop_run(loop);
 	const char *name = loop_stats(loop)->longest_by;
@@ -226,8 +226,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("turn");
-	TCase *t = tcase_create("turn");
+	Suite *s = suite_create("spent");
+	TCase *t = tcase_create("spent");
 
 	tcase_add_checked_fixture(t, a_turn, NULL);
 	tcase_add_test(t, a_name_begins_with_the_folder_of_the_source);

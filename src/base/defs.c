@@ -26,6 +26,19 @@ or_exit(void *p)
 	return p;
 }
 
+const char *
+callback_name(const char *name)
+{
+	static const char top[] = "src/";
+	const char *found, *rest = name;
+
+	if (name == NULL)
+		return "?";
+	while ((found = strstr(rest, top)) != NULL)
+		rest = found + sizeof top - 1;
+	return rest;
+}
+
 void *
 xcalloc(size_t n, size_t size)
 {

@@ -47,6 +47,15 @@ typedef uint64_t nsec_t;
 #define NSEC_PER_SEC	UINT64_C(1000000000)
 #define NSEC_NEVER	UINT64_MAX
 
+/*
+ * What a function is called where people read it: where it stands, too, as
+ * many are called on_late().  callback_name() cuts off where that was built.
+ */
+#define CALLBACK_NAME(fn)	__FILE__ ":" #fn
+
+/* "net/stream.c:on_ready"; NULL is "?". */
+const char *callback_name(const char *name);
+
 /* Report a broken invariant on stderr and abort. */
 void assert_failed(const char *what, const char *file, int line) NORETURN;
 

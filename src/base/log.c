@@ -42,7 +42,7 @@ struct log {
 	struct log_writer	*writer;
 	log_clock_fn		*clock;
 	_Atomic(enum log_level)	 level;
-	bool			 to_journal;
+	atomic_bool		 to_journal;
 	pthread_mutex_t		 lock;		/* of all below */
 	struct log_ring		*ring;
 	struct kind		 kinds[KINDS];
@@ -108,7 +108,7 @@ sum_up(struct log *l, struct kind *k)
 	char head[64];
 
 	if (k->held_back > 0) {
-		snprintf(head, sizeof head, "repeated %llu times: ",
+		snprintf(head, sizeof head, "%llu more suppressed, like: ",
 		    (unsigned long long)k->held_back);
 		put_line(l, k->level, head, k->sample);
 	}
@@ -199,6 +199,26 @@ unlock:
 		log_writer_wake(l->writer);
 }
 
+void
+log_lines(struct log *l, enum log_level level, const char *text)
+{
+	char line[LOG_TEXT_MAX + 1];
+
+	if (!log_hears(l, level))
+		return;
+	pthread_mutex_lock(&l->lock);
+	while (*text != '\0') {
+		size_t n = strcspn(text, "\n");
+
+		snprintf(line, sizeof line, "%.*s", (int)MIN(n,
+		    (size_t)LOG_TEXT_MAX), text);
+		put_line(l, level, "", line);
+		text += n + (text[n] == '\n');
+	}
+	pthread_mutex_unlock(&l->lock);
+	log_writer_wake(l->writer);
+}
+
 /* What was held back is summed up even if nothing of its kind follows. */
 static void
 on_tick(void *arg)
@@ -236,8 +256,8 @@ monotonic(void)
 }
 
 /* JOURNAL_STREAM is "device:inode"; it may be inherited with another stderr. */
-static bool
-is_journal(const char *path)
+bool
+log_is_journal(const char *path)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
 	struct stat st;
@@ -257,7 +277,7 @@ log_new(struct log **out, const struct log_opts *opts)
 
 	*out = NULL;
 	l->clock = opts->clock != NULL ? opts->clock : monotonic;
-	l->to_journal = is_journal(opts->path);
+	atomic_init(&l->to_journal, log_is_journal(opts->path));
 	atomic_init(&l->level, opts->level);
 	pthread_mutex_init(&l->lock, NULL);
 	int err = log_writer_start(&l->writer, &(struct log_writer_opts){
@@ -307,6 +327,19 @@ void
 log_reopen(struct log *l)
 {
 	log_writer_reopen(l->writer);
+}
+
+void
+log_give(struct log *l, uid_t uid)
+{
+	log_writer_give(l->writer, uid);
+}
+
+void
+log_move(struct log *l, const char *path, int fd)
+{
+	atomic_store(&l->to_journal, log_is_journal(path));
+	log_writer_move(l->writer, path, fd);
 }
 
 uint64_t

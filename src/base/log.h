@@ -18,6 +18,8 @@
 #ifndef PENSTOCK_BASE_LOG_H
 #define PENSTOCK_BASE_LOG_H
 
+#include <sys/types.h>
+
 #include "base/defs.h"
 
 enum log_level { SAY_ERROR, SAY_WARNING, SAY_NOTICE, SAY_INFO, SAY_DEBUG };
@@ -48,14 +50,29 @@ void log_free(struct log **l);
 void log_say(struct log *l, enum log_level level, const char *fmt, ...)
     PRINTF(3, 4);
 
+/* Say each line of a text, none of which is held back. */
+void log_lines(struct log *l, enum log_level level, const char *text);
+
 /* Would it be written?  Ask before work that is only for a debug line. */
 bool log_hears(const struct log *l, enum log_level level);
 
 /* Change the level; from a reload. */
 void log_set_level(struct log *l, enum log_level level);
 
-/* Open the file again, if it is one. */
+/* Open the file again, if it is one; on failure it stays. */
 void log_reopen(struct log *l);
+
+/* As log_writer_give(). */
+void log_give(struct log *l, uid_t uid);
+
+/* Go on with another, as log_writer_move(). */
+void log_move(struct log *l, const char *path, int fd);
+
+/*
+ * Do lines for this path, or stderr if it is NULL, go to journald, so that
+ * they should begin with "<6>" or the like?
+ */
+bool log_is_journal(const char *path);
 
 /* Lines lost so far; those held back and summed up are not lost. */
 uint64_t log_dropped(const struct log *l);

@@ -2,15 +2,6 @@
 /*
  * log_writer.c - rings of lines, and the thread that writes them; see
  * log_writer.h.
- *
- * A ring is a plain queue of bytes: lines are separated by their newlines, so
- * that a whole ring is written with one call.  `head` and `tail` only grow.
- *
- * Nobody misses a ring that gets half full.  The producer moves `head` and
- * then looks at `tail`; the writer moves `tail` and looks at `head` once more
- * before it sleeps; all four sequentially consistent.  So either the producer
- * sees the move that made it cross the middle, and signals, or the writer sees
- * the crossing, and doesn't sleep.
  */
 #include "base/log_writer.h"
 
@@ -28,19 +19,12 @@
 #include <time.h>
 #include <unistd.h>
 
-struct log_ring {
-	/* The producer's. */
-	_Alignas(CACHE_LINE) _Atomic uint64_t head;
-	_Atomic uint64_t	 dropped;
-	uint64_t		 tail_seen;	/* tail is there or further */
+#include "base/log_ring.h"
 
-	/* The writer's. */
-	_Alignas(CACHE_LINE) _Atomic uint64_t tail;
-
-	/* Never changed. */
-	_Alignas(CACHE_LINE) char *bytes;
-	uint64_t		 size;
-	struct log_writer	*writer;
+/* Where to go on. */
+struct move {
+	char	*path;			/* NULL: stderr */
+	int	 fd;
 };
 
 struct log_writer {
@@ -63,8 +47,12 @@ struct log_writer {
 	pthread_t		 thread;
 	_Atomic uint64_t	 lost;		/* refused by the file */
 	atomic_bool		 reopen;
+	_Atomic(struct move *)	 move;
 	atomic_bool		 stopping;
 };
+
+/* Held while lines of a ring are written to stderr, which others have too. */
+static pthread_mutex_t stderr_turn = PTHREAD_MUTEX_INITIALIZER;
 
 /*
  * What we open doesn't block, but stderr belongs to others too and must stay
@@ -72,51 +60,8 @@ struct log_writer {
  */
 enum { PIECE = 4096 };
 
-/* --- producers ---------------------------------------------------------- */
-
-static void
-copy_in(struct log_ring *r, uint64_t at, const char *bytes, size_t n)
-{
-	size_t start = at & (r->size - 1);
-	size_t first = MIN(n, r->size - start);
-
-	memcpy(r->bytes + start, bytes, first);
-	memcpy(r->bytes, bytes + first, n - first);
-}
-
-static bool
-drop(struct log_ring *r)
-{
-	uint64_t n = atomic_load_explicit(&r->dropped, memory_order_relaxed);
-
-	atomic_store_explicit(&r->dropped, n + 1, memory_order_relaxed);
-	return false;
-}
-
-bool
-log_put(struct log_ring *r, const char *line, size_t n)
-{
-	uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
-	uint64_t next = head + n + 1;
-
-	if (n > LOG_LINE_MAX)
-		return drop(r);
-	if (next - r->tail_seen > r->size)
-		r->tail_seen = atomic_load(&r->tail);
-	if (next - r->tail_seen > r->size)
-		return drop(r);
-	copy_in(r, head, line, n);
-	copy_in(r, head + n, "\n", 1);
-	atomic_store(&r->head, next);
-
-	if (next - r->tail_seen < r->size / 2)
-		return true;
-	r->tail_seen = atomic_load(&r->tail);
-	if (next - r->tail_seen >= r->size / 2 &&
-	    (int64_t)(head - r->tail_seen) < (int64_t)(r->size / 2))
-		log_writer_wake(r->writer);
-	return true;
-}
+/* How soon to ask again whether stderr is free. */
+#define TURN	(5 * NSEC_PER_MSEC)
 
 void
 log_writer_wake(struct log_writer *w)
@@ -145,20 +90,53 @@ open_path(const char *path)
 	return fd == -1 ? -errno : fd;
 }
 
-static int
-open_file(struct log_writer *w)
+int
+log_writer_open(const char *path, int *fd)
+{
+	*fd = path == NULL ? STDERR_FILENO : open_path(path);
+	return *fd < 0 ? *fd : 0;
+}
+
+/* Go on with this one, of w->path. */
+static void
+use_file(struct log_writer *w, int fd)
 {
 	struct stat st;
-	int fd = w->path == NULL ? STDERR_FILENO : open_path(w->path);
 
-	if (fd < 0)
-		return fd;
-	if (w->path != NULL && w->fd != -1)
-		close(w->fd);
 	w->fd = fd;
 	w->is_pipe = fstat(fd, &st) == 0 && !S_ISREG(st.st_mode);
 	w->within = w->torn = false;
+}
+
+static void
+close_file(struct log_writer *w)
+{
+	if (w->path != NULL && w->fd != -1)
+		close(w->fd);
+}
+
+static int
+open_file(struct log_writer *w)
+{
+	int fd;
+	int err = log_writer_open(w->path, &fd);
+
+	if (err != 0)
+		return err;
+	close_file(w);
+	use_file(w, fd);
 	return 0;
+}
+
+static void
+free_move(struct move *m)
+{
+	if (m == NULL)
+		return;
+	if (m->path != NULL)
+		close(m->fd);
+	free(m->path);
+	free(m);
 }
 
 static void
@@ -172,9 +150,32 @@ report(struct log_writer *w, bool opening, int err)
 		    opening, err);
 }
 
+/* The old file gets no line more: whoever moved it away may read it all. */
+static void
+move_on(struct log_writer *w)
+{
+	struct move *m = atomic_exchange(&w->move, NULL);
+
+	if (m == NULL)
+		return;
+	close_file(w);
+	free(w->path);
+	w->path = m->path;
+	w->failing = false;
+	use_file(w, m->fd);
+	free(m);
+}
+
+static bool
+wants_other_file(struct log_writer *w)
+{
+	return atomic_load(&w->reopen) || atomic_load(&w->move) != NULL;
+}
+
 static void
 open_again(struct log_writer *w)
 {
+	move_on(w);
 	if (!atomic_exchange(&w->reopen, false) || w->path == NULL)
 		return;
 	w->failing = false;
@@ -233,7 +234,7 @@ time_to_wait(struct log_writer *w)
 {
 	nsec_t t;
 
-	if (atomic_load(&w->reopen))
+	if (wants_other_file(w))
 		return 0;
 	if (!is_stopping(w))
 		return w->interval;
@@ -333,28 +334,72 @@ write_lines(struct log_writer *w, const char *bytes, size_t n)
 		w->failing = false;
 }
 
-/* What is in the ring now; a line may go on from its end to its start. */
+/*
+ * Wait until no other writes to stderr, who may wait for a reader itself;
+ * false when the time for that is over.
+ */
+static bool
+take_turn(struct log_writer *w)
+{
+	while (pthread_mutex_trylock(&stderr_turn) != 0) {
+		nsec_t time = time_to_wait(w);
+
+		if (time == 0)
+			return false;
+		pause_for(w, MIN(time, TURN), -1);
+	}
+	return true;
+}
+
+static void	write_ring(struct log_writer *w, struct log_ring *r,
+    uint64_t head, bool may);
+
+/* What is in the ring now. */
 static void
 drain(struct log_writer *w, struct log_ring *r)
 {
-	uint64_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
 	uint64_t head = atomic_load(&r->head);
+	bool shared = w->path == NULL;
+
+	if (head == atomic_load_explicit(&r->tail, memory_order_relaxed))
+		return;
+	bool may = !shared || take_turn(w);
+	write_ring(w, r, head, may);
+	if (shared && may)
+		pthread_mutex_unlock(&stderr_turn);
+}
+
+/* A line may go on from the ring's end to its start. */
+static void
+write_ring(struct log_writer *w, struct log_ring *r, uint64_t head, bool may)
+{
+	uint64_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
 
 	while (tail != head) {
 		size_t start = tail & (r->size - 1);
 		size_t n = MIN(head - tail, r->size - start);
 
-		write_lines(w, r->bytes + start, n);
+		if (may)
+			write_lines(w, r->bytes + start, n);
+		else
+			lose(w, r->bytes + start, n);
 		tail += n;
 		atomic_store(&r->tail, tail);
 	}
+}
+
+static void
+drain_all(struct log_writer *w)
+{
+	for (unsigned i = 0; i < w->n_rings; i++)
+		drain(w, &w->rings[i]);
 }
 
 /* Asked before it sleeps, since waiting for a pipe may have eaten a wake. */
 static bool
 has_work(struct log_writer *w)
 {
-	if (atomic_load(&w->stopping) || atomic_load(&w->reopen))
+	if (atomic_load(&w->stopping) || wants_other_file(w))
 		return true;
 	for (unsigned i = 0; i < w->n_rings; i++) {
 		struct log_ring *r = &w->rings[i];
@@ -374,11 +419,13 @@ run(void *arg)
 
 	do {
 		last = is_stopping(w);
+		/* What is there is for the old file, if it surely takes it. */
+		if (atomic_load(&w->move) != NULL && !w->is_pipe)
+			drain_all(w);
 		open_again(w);
 		if (w->tick != NULL)
 			w->tick(w->arg);
-		for (unsigned i = 0; i < w->n_rings; i++)
-			drain(w, &w->rings[i]);
+		drain_all(w);
 		if (!last && !has_work(w))
 			pause_for(w, w->interval, -1);
 	} while (!last);
@@ -420,8 +467,8 @@ free_writer(struct log_writer *w)
 	for (unsigned i = 0; i < w->n_rings; i++)
 		free(w->rings[i].bytes);
 	free(w->rings);
-	if (w->path != NULL && w->fd != -1)
-		close(w->fd);
+	close_file(w);
+	free_move(atomic_load(&w->move));
 	if (w->wake_fd != -1)
 		close(w->wake_fd);
 	free(w->path);
@@ -485,6 +532,30 @@ log_writer_reopen(struct log_writer *w)
 {
 	atomic_store(&w->reopen, true);
 	log_writer_wake(w);
+}
+
+void
+log_writer_move(struct log_writer *w, const char *path, int fd)
+{
+	struct move *m = xcalloc(1, sizeof *m);
+
+	m->path = path == NULL ? NULL : xstrdup(path);
+	m->fd = fd;
+	free_move(atomic_exchange(&w->move, m));
+	log_writer_wake(w);
+}
+
+void
+log_writer_give(struct log_writer *w, uid_t uid)
+{
+	struct stat st;
+
+	/* A second name may be one that somebody else has put there. */
+	if (w->path == NULL || fstat(w->fd, &st) != 0 ||
+	    !S_ISREG(st.st_mode) || st.st_uid != 0 || st.st_nlink != 1)
+		return;
+	int err = fchown(w->fd, uid, (gid_t)-1);
+	(void)err;
 }
 
 uint64_t

@@ -8,17 +8,21 @@
  * gets half full, and writes whole lines to the file.  A full ring drops the
  * line and counts it; so does the writer with lines that the file refuses.
  * A pipe that nobody reads makes the writer's thread wait, and no other.
+ * Several may write to stderr: they take turns, a ring of lines each.
  *
  *	ring:	 tail                head
  *		  |-- line\nline\n ----|          free         |
  *
  * Owner:    the handle's; the rings are the writer's.
  * Threads:  one producer a ring; everything else, the one that started it,
- *           except log_writer_reopen() and log_writer_dropped(): any.
+ *           except log_writer_reopen(), log_writer_move() and
+ *           log_writer_dropped(): any.
  * Limits:   LOG_LINE_MAX bytes a line; `ring_size` bytes a ring.
  */
 #ifndef PENSTOCK_BASE_LOG_WRITER_H
 #define PENSTOCK_BASE_LOG_WRITER_H
+
+#include <sys/types.h>
 
 #include "base/defs.h"
 
@@ -60,6 +64,13 @@ int log_writer_start(struct log_writer **out,
     const struct log_writer_opts *opts) MUST_USE;
 
 /*
+ * Open a file as a writer does, to see whether that can be done and for
+ * log_writer_move(): 0 and the descriptor in *fd, or -errno.  NULL is stderr,
+ * whose descriptor nobody may close.
+ */
+int log_writer_open(const char *path, int *fd) MUST_USE;
+
+/*
  * Write what is in the rings, end the thread, free everything and clear *w.
  * No producer may put lines any more.  A pipe nobody reads is waited for no
  * longer than `patience`.  NULL in *w is fine.
@@ -83,6 +94,20 @@ void log_writer_wake(struct log_writer *w);
  * If that fails it goes on with the old one.  Nothing happens for stderr.
  */
 void log_writer_reopen(struct log_writer *w);
+
+/*
+ * Have the writer go on with another file, opened by log_writer_open(); the
+ * descriptor is its own from now on.  Lines put until now go to the old one,
+ * unless that is a pipe, which may take them or not.
+ */
+void log_writer_move(struct log_writer *w, const char *path, int fd);
+
+/*
+ * Let the file, if it is one of root's own, be that user's, who is about to
+ * write it and may have to open it again.  Before the writer is told to reopen
+ * or move.
+ */
+void log_writer_give(struct log_writer *w, uid_t uid);
 
 /* Lines lost so far, for whatever reason. */
 uint64_t log_writer_dropped(const struct log_writer *w);

@@ -23,9 +23,15 @@ struct mail;
 
 typedef void mail_fn(struct mail *m);
 
+/* What many have in common. */
+struct mail_kind {
+	mail_fn		*fn;
+	const char	*name;		/* of fn; see CALLBACK_NAME() */
+};
+
 struct mail {
 	struct mail	*next;
-	mail_fn		*fn;
+	const struct mail_kind *kind;
 	atomic_bool	 put;		/* is in a box */
 };
 
@@ -33,13 +39,21 @@ struct mailbox {
 	_Atomic(struct mail *) last;	/* newest first, turned when read */
 };
 
+/* Not put; `kind` must last. */
 static inline void
-mail_init(struct mail *m, mail_fn *fn)
+mail_init_kind(struct mail *m, const struct mail_kind *kind)
 {
 	m->next = NULL;
-	m->fn = fn;
+	m->kind = kind;
 	atomic_init(&m->put, false);
 }
+
+/* The same for a function that is named here. */
+#define mail_init(m, function) do {					\
+	static const struct mail_kind kind_ = { function,		\
+	    CALLBACK_NAME(function) };					\
+	mail_init_kind(m, &kind_);					\
+} while (0)
 
 static inline void
 mailbox_init(struct mailbox *box)
@@ -62,7 +76,7 @@ mail_call(struct mail *m)
 {
 	/* Cleared first: what is put during the call comes again. */
 	atomic_exchange(&m->put, false);
-	m->fn(m);
+	m->kind->fn(m);
 }
 
 /* Make the calls; the number made. */

@@ -369,19 +369,61 @@ out_json(struct out *o, struct str s)
 		o->room = o->len = mark;
 }
 
+static bool
+is_bare(struct str s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if (!is_plain(s.at[i]) || s.at[i] == ' ' || s.at[i] == '=')
+			return false;
+	return s.len > 0;
+}
+
+void
+out_logfmt(struct out *o, struct str s)
+{
+	if (is_bare(s))
+		out_str(o, s);
+	else
+		out_json(o, s);
+}
+
+/* A byte that isn't plain, but for a quote. */
+static void
+add_escape(struct out *o, char c)
+{
+	unsigned char u = (unsigned char)c;
+
+	if (c == '\\')
+		out_add(o, "\\\\", 2);
+	else
+		out_add(o, (char []){ '\\', 'x', hex_digits[u >> 4],
+		    hex_digits[u & 15] }, 4);
+}
+
+void
+out_quoted(struct out *o, struct str s)
+{
+	while (s.len > 0) {
+		size_t n = plain_length(s);
+
+		out_add(o, s.at, n);
+		s = str_skip(s, n);
+		if (s.len == 0)
+			return;
+		if (s.at[0] == '"')
+			out_add(o, "\\\"", 2);
+		else
+			add_escape(o, s.at[0]);
+		s = str_skip(s, 1);
+	}
+}
+
 void
 out_escaped(struct out *o, struct str s)
 {
-	for (size_t i = 0; i < s.len; i++) {
-		unsigned char c = (unsigned char)s.at[i];
-		char hex[] = { '\\', 'x', hex_digits[c >> 4],
-		    hex_digits[c & 15] };
-
-		if (c == '\\')
-			out_add(o, "\\\\", 2);
-		else if (c >= ' ' && c <= '~')
-			out_char(o, (char)c);
+	for (size_t i = 0; i < s.len; i++)
+		if (is_plain(s.at[i]) || s.at[i] == '"')
+			out_char(o, s.at[i]);
 		else
-			out_add(o, hex, sizeof hex);
-	}
+			add_escape(o, s.at[i]);
 }

@@ -250,6 +250,18 @@ void out_printf(struct out *o, const char *fmt, ...) PRINTF(2, 3);
 void out_json(struct out *o, struct str s);
 
 /*
+ * A value of logfmt: bare if it is of visible ASCII without ", = and \, and
+ * not empty; else a JSON string.
+ */
+void out_logfmt(struct out *o, struct str s);
+
+/*
+ * What stands between quotes in the combined format: as out_escaped(), and a
+ * quote is \", so that no byte of a client ends it.  Quotes aren't included.
+ */
+void out_quoted(struct out *o, struct str s);
+
+/*
  * Bytes for people and terminals: printable ASCII as it is, a backslash
  * doubled, every other byte as \xXX.  One line stays one line.
  */

@@ -46,6 +46,8 @@ struct wheels {
 	struct wheel	 coarse;
 	nsec_t		 now;
 	size_t		 count;
+	wheel_mark_fn	*mark;
+	void		*mark_arg;
 	uint64_t	 used[HEADS / BITS + 1]; /* buckets not empty */
 	struct list	 heads[HEADS];
 };
@@ -278,9 +280,18 @@ wheels_advance(struct wheels *w, nsec_t now)
 		unlink_timer(w, t);
 		t->due = NSEC_NEVER;
 		fires++;
-		t->fn(t);
+		if (w->mark != NULL)
+			w->mark(w->mark_arg, t->kind->name);
+		t->kind->fn(t);
 	}
 	return fires;
+}
+
+void
+wheels_on_fire(struct wheels *w, wheel_mark_fn *fn, void *arg)
+{
+	w->mark = fn;
+	w->mark_arg = arg;
 }
 
 size_t
@@ -299,7 +310,7 @@ validate_timer(const struct wheels *w, unsigned bucket,
 
 	ASSERT(t->link.next->prev == &t->link);
 	ASSERT(t->link.prev->next == &t->link);
-	ASSERT(t->fn != NULL);
+	ASSERT(t->kind->fn != NULL);
 	if (bucket == READY) {
 		ASSERT(t->look <= w->now);
 		return;

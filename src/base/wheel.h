@@ -34,10 +34,16 @@ struct wheel_timer;
 
 typedef void wheel_fn(struct wheel_timer *t);
 
+/* What many timers have in common. */
+struct wheel_kind {
+	wheel_fn	*fn;
+	const char	*name;		/* of fn; see CALLBACK_NAME() */
+};
+
 struct wheel_timer {
 	struct list	 link;
 	nsec_t		 due;		/* NSEC_NEVER: not armed */
-	wheel_fn	*fn;
+	const struct wheel_kind *kind;
 	nsec_t		 look;		/* when its bucket comes up */
 };
 
@@ -58,15 +64,26 @@ size_t wheels_memory(void);
 struct wheels *wheels_new(nsec_t now);
 void wheels_free(struct wheels **w);
 
-/* Not armed, on no wheel. */
+/* Called before each function of a timer, with its name. */
+typedef void wheel_mark_fn(void *arg, const char *name);
+void wheels_on_fire(struct wheels *w, wheel_mark_fn *fn, void *arg);
+
+/* Not armed, on no wheel; `kind` must last. */
 static inline void
-wheel_timer_init(struct wheel_timer *t, wheel_fn *fn)
+wheel_timer_init_kind(struct wheel_timer *t, const struct wheel_kind *kind)
 {
 	list_init(&t->link);
 	t->due = NSEC_NEVER;
-	t->fn = fn;
+	t->kind = kind;
 	t->look = 0;
 }
+
+/* The same for a function that is named here. */
+#define wheel_timer_init(t, function) do {				\
+	static const struct wheel_kind kind_ = { function,		\
+	    CALLBACK_NAME(function) };					\
+	wheel_timer_init_kind(t, &kind_);				\
+} while (0)
 
 /* Out of line: put t where it will be looked at. */
 void wheel_link(struct wheels *w, struct wheel_timer *t);

@@ -68,8 +68,10 @@ check_wrong(struct checking *k, const char *keyword, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	problem(k->problems, &at, "[%s %s] %s", k->section->name,
-	    section_name(k->config, k->section, k->index), text);
+	const char *name = section_name(k->config, k->section, k->index);
+
+	problem(k->problems, &at, "[%s%s%s] %s", k->section->name,
+	    name[0] != '\0' ? " " : "", name, text);
 }
 
 void
@@ -399,6 +401,17 @@ check_upstream(struct checking *k, const struct conf_upstream *u)
 	check_upstream_time(k, "timeout_keepalive");
 }
 
+/* --- logs --------------------------------------------------------------- */
+
+/* Two threads that write to one file would tear each other's lines. */
+static void
+check_log(struct checking *k, const struct conf_log *l)
+{
+	if (strcmp(l->access, l->error) == 0 && l->error[0] == '/')
+		check_wrong(k, "error",
+		    "error: %s is the file of access already", l->error);
+}
+
 /* --- all ---------------------------------------------------------------- */
 
 #define CHECK_EACH(k, s)						\
@@ -416,6 +429,9 @@ check_config(const struct config *c, const char *file, struct problems *p)
 	if (c->listener_count == 0)
 		problem(p, &(struct conf_origin){ file, 0 },
 		    "there is no [listener NAME], so there is nothing to do");
+	check_look_at(&k, SECTION_log, 0);
+	if (!check_is_broken(&k, SECTION_log, 0))
+		check_log(&k, &c->log);
 	CHECK_EACH(&k, listener)
 	CHECK_EACH(&k, route)
 	CHECK_EACH(&k, upstream)

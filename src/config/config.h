@@ -116,7 +116,7 @@ struct timeouts {
 
 /*
  * Texts are never NULL; "" is not given.  A LOGFILE is "off", "stderr" or a
- * path that begins with "/".
+ * path that begins with "/", an ERRORFILE one of the latter two.
  */
 typedef bool			conf_FLAG;
 typedef uint64_t		conf_COUNT, conf_BYTES;
@@ -124,8 +124,10 @@ typedef uint64_t		conf_WORKERS;	/* 0: auto */
 typedef nsec_t			conf_TIME;
 typedef struct conf_rate	conf_RATE;
 typedef struct conf_concurrency	conf_CONCURRENCY;
+typedef uint64_t		conf_SAMPLE;	/* one of so many */
 typedef const char		*conf_TEXT, *conf_TOKEN, *conf_LOGFILE;
-typedef const char		*conf_PATHNAME, *conf_AUTHORITY;
+typedef const char		*conf_ERRORFILE, *conf_PATHNAME;
+typedef const char		*conf_AUTHORITY;
 typedef struct conf_addrs	conf_ADDRS, conf_BINDS;
 typedef struct conf_rules	conf_RANGES, conf_DESTINATIONS;
 typedef struct conf_ports	conf_PORTS;

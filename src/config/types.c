@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * types.c - single values: numbers, times, texts, choices and references; see
- * types.h.  Lists are in types_list.c.
+ * types.c - single values: numbers, times, choices and references; see types.h.
+ * Texts are in types_text.c, lists in types_list.c.
  */
 #include "config/types.h"
 
@@ -12,6 +12,8 @@
 #include "config/problem.h"
 #include "config/store.h"
 #include "config/table.h"
+
+enum { SAMPLE_MAX = 1000000 };
 
 struct unit {
 	const char	*name;
@@ -158,12 +160,6 @@ print_with_unit(FILE *out, const struct unit *units, uint64_t v)
 }
 
 static void
-clear_text(void *value)
-{
-	*(const char **)value = "";
-}
-
-static void
 clear_time(void *value)
 {
 	*(nsec_t *)value = NSEC_NEVER;
@@ -216,6 +212,32 @@ print_count(FILE *out, const struct config *c, const void *value, size_t i)
 {
 	(void)c, (void)i;
 	fprintf(out, "%llu", (unsigned long long)*(const uint64_t *)value);
+}
+
+/* "1/100", or "1" for all. */
+static bool
+parse_sample(struct conf_reading *r, const struct conf_type *t,
+    const char *text, void *value)
+{
+	struct str s = str_of(text);
+	uint64_t of = 1;
+
+	if (strcmp(text, "1") != 0 && (!str_starts(s, STR("1/")) ||
+	    !str_number(str_skip(s, 2), &of) || of < 1 || of > SAMPLE_MAX))
+		return type_refuse(r, t, text);
+	*(uint64_t *)value = of;
+	return true;
+}
+
+static void
+print_sample(FILE *out, const struct config *c, const void *value, size_t i)
+{
+	uint64_t of = *(const uint64_t *)value;
+
+	(void)c, (void)i;
+	fputs("1", out);
+	if (of > 1)
+		fprintf(out, "/%llu", (unsigned long long)of);
 }
 
 static bool
@@ -353,94 +375,6 @@ print_concurrency(FILE *out, const struct config *c, const void *value,
 		print_count(out, c, &v->count, i);
 }
 
-/* --- texts -------------------------------------------------------------- */
-
-static bool
-keep_text(struct conf_reading *r, const char *text, void *value)
-{
-	*(const char **)value = store_text(r->store, str_of(text));
-	return true;
-}
-
-static void
-print_text(FILE *out, const struct config *c, const void *value, size_t i)
-{
-	(void)c, (void)i;
-	fputs(*(const char *const *)value, out);
-}
-
-static bool
-parse_text(struct conf_reading *r, const struct conf_type *t,
-    const char *text, void *value)
-{
-	(void)t;
-	return keep_text(r, text, value);
-}
-
-static bool
-is_alpha(char c)
-{
-	c = str_fold(c);
-	return c >= 'a' && c <= 'z';
-}
-
-/* A token of RFC 9110, 5.6.2, that is also one of RFC 8941, 3.3.4. */
-static bool
-parse_token(struct conf_reading *r, const struct conf_type *t,
-    const char *text, void *value)
-{
-	static const char others[] = "0123456789!#$%&'*+-.^_`|~";
-	size_t n = strlen(text);
-
-	if (n > CONF_NAME_MAX || !is_alpha(text[0]))
-		return type_refuse(r, t, text);
-	for (size_t i = 0; i < n; i++)
-		if (!is_alpha(text[i]) && strchr(others, text[i]) == NULL)
-			return type_refuse(r, t, text);
-	return keep_text(r, text, value);
-}
-
-/* Absolute, so that a mistyped word is no file, wherever we were started. */
-static bool
-parse_pathname(struct conf_reading *r, const struct conf_type *t,
-    const char *text, void *value)
-{
-	if (text[0] != '/')
-		return type_refuse(r, t, text);
-	return keep_text(r, text, value);
-}
-
-static bool
-parse_logfile(struct conf_reading *r, const struct conf_type *t,
-    const char *text, void *value)
-{
-	if (strcmp(text, "off") == 0 || strcmp(text, "stderr") == 0)
-		return keep_text(r, text, value);
-	return parse_pathname(r, t, text, value);
-}
-
-/* It goes into a field of a request, so nothing else may be in it. */
-static bool
-parse_authority(struct conf_reading *r, const struct conf_type *t,
-    const char *text, void *value)
-{
-	struct str s = str_of(text);
-	size_t colon = s.len > 0 && s.at[s.len - 1] == ']' ? s.len :
-	    str_find_last(s, ':');
-	struct str host = str_head(s, colon);
-	struct addr a;
-	uint16_t port;
-
-	if (colon < s.len && !addr_parse_port(&port, text + colon + 1,
-	    s.len - colon - 1))
-		return type_refuse(r, t, text);
-	bool is_literal = addr_parse_ip(&a, host.at, host.len, 0) &&
-	    (host.at[0] == '[') == (str_find(host, ':') < host.len);
-	if (!is_literal && !type_is_host_name(host))
-		return type_refuse(r, t, text);
-	return keep_text(r, text, value);
-}
-
 /* --- choices and references --------------------------------------------- */
 
 #define CHOICES(list)		const char *const list##_words[] = {
@@ -530,21 +464,9 @@ const struct conf_type type_CONCURRENCY = { .name = "number, or adaptive,",
     .hint = "a number, or adaptive",
     .parse = parse_concurrency, .print = print_concurrency,
     .compare = compare_numbers };
-const struct conf_type type_TEXT = { .name = "text",
-    .hint = "a text", .parse = parse_text, .print = print_text,
-    .clear = clear_text };
-const struct conf_type type_TOKEN = { .name = "word",
-    .hint = "a letter and up to 39 letters, digits, -, _ or .",
-    .parse = parse_token, .print = print_text, .clear = clear_text };
-const struct conf_type type_LOGFILE = { .name = "path, off or stderr",
-    .hint = "off, stderr or a path that begins with /",
-    .parse = parse_logfile, .print = print_text, .clear = clear_text };
-const struct conf_type type_PATHNAME = { .name = "path",
-    .hint = "a path that begins with /",
-    .parse = parse_pathname, .print = print_text, .clear = clear_text };
-const struct conf_type type_AUTHORITY = { .name = "host or host:port",
-    .hint = "a host or host:port",
-    .parse = parse_authority, .print = print_text, .clear = clear_text };
+const struct conf_type type_SAMPLE = { .name = "share",
+    .hint = "1, or a share: 1/ and a number to 1000000",
+    .parse = parse_sample, .print = print_sample };
 
 const struct conf_type type_REF_ACCESS = { .name = "name of an access section",
     .print = print_access, .clear = clear_ref, .refers = "access" };

@@ -59,9 +59,10 @@ struct conf_type {
 
 extern const struct conf_type
     type_FLAG, type_COUNT, type_BYTES, type_WORKERS, type_TIME, type_RATE,
-    type_CONCURRENCY, type_TEXT, type_TOKEN, type_LOGFILE, type_PATHNAME,
-    type_AUTHORITY, type_ADDRS, type_BINDS, type_RANGES, type_DESTINATIONS,
-    type_PORTS, type_SERVERS, type_HOSTS, type_PATHS,
+    type_CONCURRENCY, type_SAMPLE, type_TEXT, type_TOKEN, type_LOGFILE,
+    type_ERRORFILE, type_PATHNAME, type_AUTHORITY, type_ADDRS, type_BINDS,
+    type_RANGES, type_DESTINATIONS, type_PORTS, type_SERVERS, type_HOSTS,
+    type_PATHS,
     type_REF_ACCESS, type_REF_UPSTREAM, type_REF_LIMITS, type_REF_LISTENERS,
     type_MODE, type_KEY, type_QUEUE_ORDER, type_PRIORITY,
     type_TABLE_FULL, type_RATE_HEADERS, type_BALANCE, type_IF_IT_PAYS,

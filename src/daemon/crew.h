@@ -8,6 +8,8 @@
 #ifndef PENSTOCK_DAEMON_CREW_H
 #define PENSTOCK_DAEMON_CREW_H
 
+#include <sys/types.h>
+
 #include "base/log_writer.h"
 #include "daemon/sockets.h"
 #include "proxy/setup.h"
@@ -19,15 +21,20 @@ struct worker;
 
 struct crew_opts {
 	struct shared		*shared;
-	struct setup		*setup;
+	struct setup		*setup;		/* the first; see crew_publish() */
 	const struct sockets	*sockets;
-	struct log_writer	*access_log;	/* a ring each; or NULL */
+	struct log_writer	*access_log;	/* a ring each */
 	const char		*nameservers;	/* NULL: the system's */
 	const struct hosts	*hosts;
 	struct loop		*main_loop;
 	/* On main's loop: every worker's thread has come to its end. */
 	void			(*all_ended)(void *arg);
 	void			*arg;
+	/* Also: all go by what crew_publish() gave them. */
+	void			(*published)(void *publisher);
+	/* Also: a socket that left isn't served any more. */
+	void			(*unserved)(void *publisher);
+	void			*publisher;
 };
 
 /*
@@ -36,6 +43,13 @@ struct crew_opts {
  */
 struct crew *crew_new(const struct crew_opts *opts);
 
+/*
+ * Have all workers go by another setup, with the sockets there are now: see
+ * doors.h.  `published` follows; not before that another.
+ */
+void crew_publish(struct crew *c, struct setup *setup,
+    const struct sockets *sockets);
+
 /* Have all of them drain, or stop at once; all_ended follows. */
 void crew_drain(struct crew *c);
 void crew_stop(struct crew *c);
@@ -43,6 +57,15 @@ void crew_stop(struct crew *c);
 /* After all_ended. */
 void crew_free(struct crew **c);
 
+/* Log functions that take longer than this; NSEC_NEVER: none. */
+void crew_set_slow(struct crew *c, nsec_t slow);
+
 struct worker *const *crew_workers(const struct crew *c);
+
+/*
+ * The kernel's name for the thread of worker i; 0 when its loop has not begun
+ * or has ended.  From any thread.
+ */
+pid_t crew_tid(const struct crew *c, unsigned i);
 
 #endif

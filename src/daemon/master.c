@@ -9,19 +9,23 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/log_writer.h"
 #include "base/random.h"
 #include "daemon/admin.h"
+#include "daemon/amounts.h"
 #include "daemon/crew.h"
+#include "daemon/figures.h"
+#include "daemon/health.h"
+#include "daemon/logs.h"
 #include "daemon/metrics.h"
-#include "daemon/metrics_size.h"
 #include "daemon/names.h"
 #include "daemon/privs.h"
+#include "daemon/reload.h"
+#include "daemon/signals.h"
 #include "daemon/sockets.h"
+#include "daemon/supervisor.h"
 #include "http/rewrite.h"
 #include "net/handover.h"
 #include "net/loop.h"
@@ -30,12 +34,13 @@
 #include "proxy/setup.h"
 #include "proxy/shared.h"
 
-enum { LOG_RING = 1024 * 1024 };
+/* To end what has no end of its own. */
+#define ENDING	(5 * NSEC_PER_SEC)
 
-enum state { STARTING, SERVING, DRAINING };
+enum state { STARTING, SERVING, LEAVING, DRAINING };
 
 struct master {
-	const struct config	*config;
+	struct config		*config;	/* until `reload` has it */
 	const char		*file;
 	enum state		 state;
 	struct shared		 shared;
@@ -45,47 +50,23 @@ struct master {
 	struct block_budget	 budget;
 	struct blocks		 blocks;
 	struct sockets		*sockets;
-	struct log_writer	*access_log;
+	struct logs		 logs;
 	struct hosts		*hosts;
 	char			*nameservers;	/* text; or NULL */
 	struct resolver		*resolver;
 	struct resolver_stats	 resolver_stats;
-	struct setup		*setup;
+	struct reload		*reload;
 	struct names		*names;
 	struct admin		*admin;
 	struct crew		*crew;
-	int			 signals;	/* signalfd */
-	struct watch_kind	 signal_kind;
-	struct watch		 on_signals;
+	struct signals		*signals;
+	struct supervisor	*supervisor;
+	struct health		*health;
+	struct wheel_timer	 delay;		/* LEAVING */
 	double			 started;
 };
 
-static watch_fn	on_signal;
-
 /* --- what there will be ------------------------------------------------ */
-
-static unsigned
-worker_count(const struct config *c)
-{
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
-	if (c->penstock.workers != 0)
-		return (unsigned)c->penstock.workers;
-	return (unsigned)MIN(MAX(cpus, 1), 64);
-}
-
-static size_t
-page_size(const struct config *c)
-{
-	return metrics_size(c, worker_count(c));
-}
-
-static uint64_t
-session_count(const struct config *c, uint64_t descriptors)
-{
-	return c->penstock.max_connections != 0 ?
-	    c->penstock.max_connections : descriptors * 6 / 10;
-}
 
 static double
 wall_seconds(void)
@@ -148,58 +129,49 @@ init_shared(struct master *m)
 	struct shared *s = &m->shared;
 	const struct config *c = m->config;
 
-	s->workers = worker_count(c);
+	s->workers = amounts_workers(c);
 	s->descriptors = privs_raise_descriptors();
-	s->max_sessions = session_count(c, s->descriptors);
-	if (s->max_sessions > s->descriptors)
-		log_say(s->log, SAY_WARNING, "max_connections = %" PRIu64
-		    " needs more than the %" PRIu64 " descriptors there are",
-		    s->max_sessions, s->descriptors);
 	s->loops[s->workers] = m->loop;
 	choose_name(m);
 	make_via(m);
 	block_budget_init(&s->budget, c->penstock.buffers);
 	/* Main takes part as the last worker: it releases, and changes. */
 	s->limits = limits_new(s->workers + 1, shared_wake, s);
-	s->sessions = gate_new(&(struct gate_spec){
-		.limit = s->max_sessions,
-		.queue = s->workers,
-		/* Nobody leaves this queue: no wait is too long for it. */
-		.queue_timeout = 365 * 24 * 3600 * NSEC_PER_SEC,
-	}, s->workers + 1, shared_wake, s);
+	struct gate_spec spec = amounts_gate(c, s);
+	s->sessions = gate_new(&spec, s->workers + 1, shared_wake, s);
 	s->handover = handover_new(s->workers);
 }
 
 /* --- signals ----------------------------------------------------------- */
 
-/* Before any thread is started, so that none of them ever gets one. */
-static int
-catch_signals(void)
+static void
+on_delay_over(struct wheel_timer *t)
 {
-	sigset_t set;
+	struct master *m = container_of(t, struct master, delay);
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGUSR1);
-	sigaddset(&set, SIGUSR2);
-	signal(SIGPIPE, SIG_IGN);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) == -1)
-		return -errno;
-	int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-	return fd == -1 ? -errno : fd;
+	m->state = DRAINING;
+	crew_drain(m->crew);
 }
 
 static void
-end(struct master *m, int signo)
+end(void *arg, int signo)
 {
+	struct master *m = arg;
+	const struct config *c = reload_setup(m->reload)->config;
+	nsec_t delay = c->penstock.drain_delay;
+
 	if (m->state == SERVING) {
-		m->state = DRAINING;
+		m->state = LEAVING;
 		log_say(m->shared.log, SAY_NOTICE,
-		    "%s: draining; once more to end at once",
-		    strsignal(signo));
-		crew_drain(m->crew);
+		    "%s: draining%s; once more to end at once",
+		    strsignal(signo), delay != 0 ? " after drain_delay" : "");
+		reload_end(m->reload);
+		supervisor_stopping(m->supervisor,
+		    delay + c->timeouts.drain + ENDING);
+		if (delay != 0)
+			loop_arm(m->loop, &m->delay, delay);
+		else
+			on_delay_over(&m->delay);
 	} else {
 		log_say(m->shared.log, SAY_NOTICE, "%s: ending at once",
 		    strsignal(signo));
@@ -208,21 +180,39 @@ end(struct master *m, int signo)
 }
 
 static void
-on_signal(struct watch *w, unsigned ready)
+hang_up(void *arg, int signo)
 {
-	struct master *m = container_of(w, struct master, on_signals);
-	struct signalfd_siginfo info;
+	struct master *m = arg;
 
-	(void)ready;
-	if (read(m->signals, &info, sizeof info) != sizeof info)
-		return;
-	if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
-		end(m, (int)info.ssi_signo);
+	(void)signo;
+	if (m->state == SERVING)
+		reload_start(m->reload);
 	else
 		log_say(m->shared.log, SAY_WARNING,
-		    "%s: not yet there, nothing is done",
-		    strsignal((int)info.ssi_signo));
+		    "no reload: the process is draining");
 }
+
+static void
+reopen(void *arg, int signo)
+{
+	(void)signo;
+	logs_reopen(&((struct master *)arg)->logs);
+}
+
+static void
+on_later(void *arg, int signo)
+{
+	log_say(((struct master *)arg)->shared.log, SAY_WARNING,
+	    "%s: not yet there, nothing is done", strsignal(signo));
+}
+
+static const struct signals_row signal_table[] = {
+	{ SIGTERM, end },
+	{ SIGINT, end },
+	{ SIGHUP, hang_up },
+	{ SIGUSR1, reopen },
+	{ SIGUSR2, on_later },
+};
 
 /* --- what operators read ------------------------------------------------ */
 
@@ -230,16 +220,27 @@ static void
 write_metrics(void *arg, struct metrics *out)
 {
 	struct master *m = arg;
+	struct reload_result last = reload_last(m->reload);
 
 	metrics_gather(out, &(struct metrics_source){
 		.workers = crew_workers(m->crew),
 		.count = m->shared.workers,
-		.setup = m->setup,
-		.access_log = m->access_log,
+		.setup = reload_setup(m->reload),
+		.logs = &m->logs,
+		.watchdog = health_watchdog(m->health),
 		.now = loop_now(m->loop),
 		.started = m->started,
-		.loaded = m->started,
+		.loaded = last.when,
+		.reloaded = last.ok,
 	});
+}
+
+static void
+read_figures(void *arg, struct figures *out)
+{
+	struct master *m = arg;
+
+	figures_read(out, reload_setup(m->reload), m->shared.workers);
 }
 
 static bool
@@ -257,13 +258,10 @@ start_admin(struct master *m)
 		.is_ready = is_ready,
 		.arg = m,
 	});
-	for (unsigned i = 0; i < m->sockets->count; i++) {
-		const struct socket_set *set = &m->sockets->sets[i];
-
+	FOR_EACH_SOCKET_SET(set, m->sockets)
 		if (set->listener == SOCKETS_OF_ADMIN &&
 		    !admin_listen(m->admin, set->fds[0]))
 			return false;
-	}
 	return true;
 }
 
@@ -281,49 +279,35 @@ start_base(struct master *m)
 {
 	int err;
 
-	m->signals = catch_signals();
-	if (m->signals < 0) {
-		complain("signals", m->signals);
+	/* Its thread takes no signals. */
+	if (!logs_open_error(&m->logs, &m->config->log, stderr))
 		return false;
-	}
-	err = log_new(&m->shared.log, &(struct log_opts){
-		.level = (enum log_level)m->config->log.level,
-	});
-	if (err == 0)
-		err = resolver_global_init();
-	if (err != 0) {
-		complain("log and resolver", err);
-		return false;
-	}
+	m->shared.log = m->logs.error;
 	m->loop = loop_new();
 	if (m->loop == NULL) {
 		complain("event loop", -EMFILE);
 		return false;
 	}
+	/* Before any thread is started, so that none of them gets one. */
+	err = signals_new(&m->signals, m->loop, signal_table,
+	    ARRAY_LEN(signal_table), m);
+	if (err == 0)
+		err = resolver_global_init();
+	if (err != 0) {
+		complain("signals and resolver", err);
+		return false;
+	}
+	m->supervisor = supervisor_new(&(struct supervisor_opts){
+		.loop = m->loop,
+		.log = m->shared.log,
+		.figures = read_figures,
+		.arg = m,
+	});
 	/* Main's own: pages for operators, whatever workers use. */
-	block_budget_init(&m->budget, admin_budget(page_size(m->config)));
+	block_budget_init(&m->budget, admin_budget(amounts_page(m->config)));
 	blocks_init(&m->blocks, &m->budget);
 	loop_set_blocks(m->loop, &m->blocks);
 	return true;
-}
-
-static bool
-start_access_log(struct master *m)
-{
-	const char *path = m->config->log.access;
-	struct log_writer_opts opts = {
-		.path = strcmp(path, "stderr") == 0 ? NULL : path,
-		.rings = m->shared.workers,
-		.ring_size = LOG_RING,
-	};
-	int err;
-
-	if (strcmp(path, "off") == 0)
-		return true;
-	err = log_writer_start(&m->access_log, &opts);
-	if (err != 0)
-		complain(path, err);
-	return err == 0;
 }
 
 /* Files and ports are opened before privileges are dropped. */
@@ -334,14 +318,49 @@ start_outside(struct master *m)
 
 	init_shared(m);
 	m->sockets = sockets_new(m->config, s->workers, stderr);
-	if (m->sockets == NULL || !start_access_log(m) ||
-	    !privs_drop(m->config->penstock.user, stderr))
+	if (m->sockets == NULL || !logs_open_access(&m->logs, &m->config->log,
+	    s->workers, stderr))
 		return false;
-	s->own = m->sockets->own;
-	s->own_count = m->sockets->count;
-	s->local = m->sockets->local;
-	s->local_count = m->sockets->local_count;
+	logs_give(&m->logs, privs_uid(m->config->penstock.user));
+	if (!privs_drop(m->config->penstock.user, stderr))
+		return false;
 	return true;
+}
+
+static void
+on_reload(void *arg)
+{
+	supervisor_reloading(((struct master *)arg)->supervisor);
+}
+
+static void
+on_reloaded(void *arg, bool ok)
+{
+	struct master *m = arg;
+
+	if (ok)
+		health_set(m->health, &reload_setup(m->reload)->config->log);
+	supervisor_reloaded(m->supervisor, ok ? "reloaded" :
+	    "reload refused, nothing has changed: see the log");
+}
+
+static struct reload *
+new_reload(struct master *m)
+{
+	struct config *config = m->config;
+
+	m->config = NULL;
+	return reload_new(&(struct reload_opts){
+		.file = m->file,
+		.shared = &m->shared,
+		.sockets = m->sockets,
+		.logs = &m->logs,
+		.loop = m->loop,
+		.blocks = &m->blocks,
+		.began = on_reload,
+		.over = on_reloaded,
+		.arg = m,
+	}, config);
 }
 
 static void on_all_ended(void *arg);
@@ -360,25 +379,40 @@ start_serving(struct master *m)
 		complain("resolver", err);
 		return false;
 	}
-	m->setup = setup_new(m->config, &m->shared);
+	m->reload = new_reload(m);
 	m->names = names_start(&(struct names_opts){
 		.loop = m->loop,
 		.resolver = m->resolver,
-		.setup = m->setup,
 		.log = m->shared.log,
+		.asked = reload_on_asked,
+		.arg = m->reload,
 	});
+	(void)names_set(m->names, reload_setup(m->reload));
 	m->crew = crew_new(&(struct crew_opts){
 		.shared = &m->shared,
-		.setup = m->setup,
+		.setup = reload_setup(m->reload),
 		.sockets = m->sockets,
-		.access_log = m->access_log,
+		.access_log = m->logs.access,
 		.nameservers = m->nameservers,
 		.hosts = m->hosts,
 		.main_loop = m->loop,
 		.all_ended = on_all_ended,
 		.arg = m,
+		.published = reload_on_published,
+		.unserved = reload_on_unserved,
+		.publisher = m->reload,
 	});
-	return m->crew != NULL && start_admin(m);
+	reload_use(m->reload, m->crew, m->names);
+	if (m->crew == NULL)
+		return false;
+	m->health = health_start(&(struct health_opts){
+		.loop = m->loop,
+		.crew = m->crew,
+		.reload = m->reload,
+		.workers = m->shared.workers,
+		.log = m->shared.log,
+	}, &reload_setup(m->reload)->config->log);
+	return start_admin(m);
 }
 
 /* --- ending ------------------------------------------------------------ */
@@ -395,10 +429,11 @@ stop_loop(struct master *m)
 	if (m->loop == NULL)
 		return;
 	admin_stop(&m->admin);
+	supervisor_stop(m->supervisor);
 	names_stop(&m->names);
 	resolver_free(&m->resolver);
-	if (m->signals >= 0)
-		watch_stop(&m->on_signals);
+	loop_cancel(m->loop, &m->delay);
+	signals_free(&m->signals);
 	blocks_fini(&m->blocks);
 	loop_free(&m->loop);
 }
@@ -407,11 +442,12 @@ stop_loop(struct master *m)
 static void
 stop(struct master *m)
 {
+	health_stop(&m->health);
 	crew_free(&m->crew);
 	handover_free(&m->shared.handover);
 	stop_loop(m);
-	setup_free(&m->setup);
-	log_writer_stop(&m->access_log);
+	supervisor_free(&m->supervisor);
+	reload_free(&m->reload);
 	hosts_free(&m->hosts);
 	free(m->nameservers);
 	free(m->via);
@@ -420,10 +456,9 @@ stop(struct master *m)
 		gate_free(&m->shared.sessions);
 	if (m->shared.limits != NULL)
 		limits_free(&m->shared.limits);
-	log_free(&m->shared.log);
+	config_free(&m->config);
+	logs_close(&m->logs);
 	resolver_global_fini();
-	if (m->signals >= 0)
-		close(m->signals);
 }
 
 /* --- saying so --------------------------------------------------------- */
@@ -432,17 +467,16 @@ static struct memory_opts
 memory_opts(const struct config *c)
 {
 	uint64_t descriptors = privs_raise_descriptors();
-	unsigned workers = worker_count(c);
-	bool logs = strcmp(c->log.access, "off") != 0;
+	unsigned workers = amounts_workers(c);
 
 	return (struct memory_opts){
 		.config = c,
 		.workers = workers,
-		.sessions = session_count(c, descriptors),
+		.sessions = amounts_sessions(c, descriptors),
 		.descriptors = descriptors,
 		.admin = c->admin.bind.count == 0 ? 0 :
-		    admin_memory(page_size(c)),
-		.logs = logs ? (uint64_t)LOG_RING * workers : 0,
+		    admin_memory(amounts_page(c)),
+		.logs = logs_memory(&c->log, workers),
 	};
 }
 
@@ -456,14 +490,15 @@ mib(uint64_t bytes)
 static void
 say_memory(const struct master *m)
 {
-	struct memory_opts o = memory_opts(m->config);
+	const struct setup *setup = reload_setup(m->reload);
+	struct memory_opts o = memory_opts(setup->config);
 	struct memory_row rows[MEMORY_ROWS];
 
 	log_say(m->shared.log, SAY_INFO, "memory: %" PRIu64 " MiB in the "
 	    "worst case; -t tells for what",
 	    mib(memory_worst(&o, rows)));
-	for (size_t i = 0; i < m->config->limit_count; i++) {
-		const struct limit *l = m->setup->limits[i];
+	for (size_t i = 0; i < setup->config->limit_count; i++) {
+		const struct limit *l = setup->limits[i];
 
 		size_t bytes = limit_tables(limit_spec(l),
 		    m->shared.workers + 1);
@@ -496,14 +531,13 @@ print_addresses(const struct master *m)
 {
 	char text[ADDR_TEXT + 108];
 
-	for (unsigned i = 0; i < m->sockets->count; i++) {
-		const struct socket_set *set = &m->sockets->sets[i];
+	const struct config *c = reload_setup(m->reload)->config;
 
+	FOR_EACH_SOCKET_SET(set, m->sockets)
 		printf("penstock: %s on %s\n",
 		    set->listener == SOCKETS_OF_ADMIN ? "admin" :
-		    m->config->listener[set->listener].name_,
+		    c->listener[set->listener].name_,
 		    addr_print(&set->addr, text, sizeof text));
-	}
 	if (m->file == NULL)
 		printf("penstock: no configuration file, so this is the "
 		    "built-in one; try\n"
@@ -519,21 +553,19 @@ master_run(const struct master_opts *opts)
 		.config = opts->config,
 		.file = opts->file,
 		.state = STARTING,
-		.signals = -1,
 		.started = wall_seconds(),
 	};
-	bool ok = start_base(&m);
+	bool ok;
 
-	if (ok) {
-		m.signal_kind = (struct watch_kind){ m.loop, on_signal };
-		watch_init(&m.on_signals, &m.signal_kind, m.signals);
-		ok = start_outside(&m) && start_serving(&m);
-	}
+	wheel_timer_init(&m.delay, on_delay_over);
+	ok = start_base(&m);
+	ok = ok && start_outside(&m) && start_serving(&m);
 	if (ok) {
 		m.state = SERVING;
-		watch_want(&m.on_signals, WATCH_READ);
 		print_addresses(&m);
 		say_memory(&m);
+		supervisor_ready(m.supervisor, crew_workers(m.crew),
+		    m.shared.workers);
 		loop_run(m.loop);
 	} else if (m.crew != NULL)
 		crew_stop(m.crew);
@@ -547,6 +579,7 @@ master_test(const struct master_opts *opts, FILE *out)
 	struct sockets *s = sockets_new(opts->config, 1, stderr);
 	bool ok = privs_check(opts->config->penstock.user, stderr);
 
+	ok = logs_check(&opts->config->log, stderr) && ok;
 	if (s == NULL || !ok) {
 		sockets_free(&s);
 		return EXIT_FAILURE;

@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "base/stats.h"
+#include "daemon/logs.h"
 #include "daemon/metrics_limits.h"
+#include "daemon/watchdog.h"
 #include "net/batch.h"
 #include "net/handover.h"
 #include "proxy/setup.h"
@@ -130,7 +132,7 @@ fill_server(struct stats_item *item, struct server_stats *sum,
 {
 	for (unsigned w = 0; w < workers; w++)
 		stats_merge(STATS_SERVER, sum, &s->local[w].stats);
-	*item = (struct stats_item){ .name = s->upstream->name,
+	*item = (struct stats_item){ .name = s->upstream,
 	    .server = s->text, .stats = sum };
 }
 
@@ -144,7 +146,7 @@ fill_servers(struct stats_item *items, void *sums,
 		const struct upstream *u = from->setup->upstreams[i];
 
 		for (unsigned j = 0; j < u->count; j++)
-			fill_server(items++, sum++, &u->servers[j],
+			fill_server(items++, sum++, u->servers[j].server,
 			    from->count);
 	}
 }
@@ -167,11 +169,14 @@ gather_up(struct metrics *m, const struct setup *setup)
 	for (size_t i = 0; i < setup->config->upstream_count; i++) {
 		const struct upstream *u = setup->upstreams[i];
 
-		for (unsigned j = 0; j < u->count; j++)
+		for (unsigned j = 0; j < u->count; j++) {
+			const struct server *s = u->servers[j].server;
+
 			metric_line(m, "server_up",
 			    LABELS({ "upstream", u->name },
-			    { "server", u->servers[j].text }),
-			    atomic_load(&u->servers[j].addr_count) > 0);
+			    { "server", s->text }),
+			    atomic_load(&s->addr_count) > 0);
+		}
 	}
 }
 
@@ -235,8 +240,10 @@ print_longest(struct metrics *m, const char *id, const struct worker *w)
 {
 	const struct loop_stats *s = loop_stats(w->loop);
 
-	metric_seconds(m, "loop_longest_turn_seconds",
-	    LABELS({ "worker", id }), stat_read(&s->longest));
+	metric_seconds(m, "loop_longest_turn_seconds", LABELS(
+	    { "worker", id },
+	    { "callback", callback_name(atomic_load(&s->longest_by)) }),
+	    stat_read(&s->longest));
 }
 
 static void
@@ -299,7 +306,8 @@ gather_workers(struct metrics *m, const struct metrics_source *from)
 		    "Share of its life that a worker's loop was busy.",
 		    print_busy },
 		{ "loop_longest_turn_seconds", METRIC_GAUGE,
-		    "Longest turn of a worker's loop.", print_longest },
+		    "Longest turn of a worker's loop, and the function that "
+		    "took longest in it.", print_longest },
 		{ "loop_callbacks_total", METRIC_COUNTER,
 		    "Functions called by a worker's loop.", print_callbacks },
 		{ "timers", METRIC_GAUGE,
@@ -315,6 +323,21 @@ gather_workers(struct metrics *m, const struct metrics_source *from)
 			label_of(id, from->workers[w]);
 			rows[i].print(m, id, from->workers[w]);
 		}
+	}
+}
+
+static void
+gather_stuck(struct metrics *m, const struct metrics_source *from)
+{
+	char id[12];
+
+	metric_head(m, "loop_stuck_total", METRIC_COUNTER,
+	    "Turns of a worker's loop that took over 250 ms, each of which the "
+	    "log tells.");
+	for (unsigned w = 0; w < from->count; w++) {
+		label_of(id, from->workers[w]);
+		metric_line(m, "loop_stuck_total", LABELS({ "worker", id }),
+		    watchdog_times(from->watchdog, w));
 	}
 }
 
@@ -439,11 +462,13 @@ static void
 gather_daemon(struct metrics *m, const struct metrics_source *from)
 {
 	metric_head(m, "log_dropped_total", METRIC_COUNTER,
-	    "Lines of the access log that were lost.");
-	metric_line(m, "log_dropped_total", NO_LABELS,
-	    from->access_log == NULL ? 0 :
-	    log_writer_dropped(from->access_log));
-	gauge(m, "config_last_reload_success", 1,
+	    "Lines of a log that were lost: its file was full, or nobody read "
+	    "its pipe.");
+	metric_line(m, "log_dropped_total", LABELS({ "log", "access" }),
+	    logs_dropped_access(from->logs));
+	metric_line(m, "log_dropped_total", LABELS({ "log", "error" }),
+	    logs_dropped_errors(from->logs));
+	gauge(m, "config_last_reload_success", from->reloaded,
 	    "Whether the last configuration that was read is in use.");
 	gauge(m, "config_last_reload_timestamp_seconds", from->loaded,
 	    "When the configuration in use was read, in seconds since 1970.");
@@ -468,6 +493,7 @@ metrics_gather(struct metrics *m, const struct metrics_source *from)
 	gather_up(m, setup);
 	gather_resolvers(m, from);
 	gather_workers(m, from);
+	gather_stuck(m, from);
 	gather_held(m, from);
 	gather_daemon(m, from);
 	gather_process(m, from);

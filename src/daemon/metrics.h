@@ -11,19 +11,22 @@
 #define PENSTOCK_DAEMON_METRICS_H
 
 #include "base/metric.h"
-#include "base/log_writer.h"
 
+struct logs;
 struct setup;
+struct watchdog;
 struct worker;
 
 struct metrics_source {
 	struct worker *const	*workers;
 	unsigned		 count;
 	const struct setup	*setup;
-	const struct log_writer	*access_log;	/* or NULL */
+	const struct logs	*logs;
+	const struct watchdog	*watchdog;	/* or NULL */
 	nsec_t			 now;
 	double			 started;	/* seconds since 1970 */
 	double			 loaded;	/* when the configuration was */
+	bool			 reloaded;	/* and none was refused since */
 };
 
 void metrics_gather(struct metrics *m, const struct metrics_source *from);

@@ -16,7 +16,7 @@ enum {
 	/* Heads of metrics, and lines that are there once. */
 	FIXED = 32 * 1024,
 	/* Lines of a worker, besides its histogram; they are short. */
-	WORKER_LINES = 16 * 80,
+	WORKER_LINES = 18 * 88,
 	/* Lines of a limit, besides its histogram and those by reason. */
 	LIMIT_LINES = 16,
 	/* Reasons for which one limit refuses. */

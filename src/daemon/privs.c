@@ -73,6 +73,14 @@ privs_check(const char *user, FILE *errors)
 	return !is_asked_for(user) || find_user(user, errors) != NULL;
 }
 
+uid_t
+privs_uid(const char *user)
+{
+	const struct passwd *p = is_asked_for(user) ? getpwnam(user) : NULL;
+
+	return p == NULL ? geteuid() : p->pw_uid;
+}
+
 bool
 privs_drop(const char *user, FILE *errors)
 {

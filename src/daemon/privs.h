@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 /* Raise the limit on descriptors as far as it goes; what it is then. */
 uint64_t privs_raise_descriptors(void);
@@ -18,6 +19,9 @@ uint64_t privs_raise_descriptors(void);
  * Could privs_drop() find that user?  False, said on `errors`, if not.
  */
 bool privs_check(const char *user, FILE *errors);
+
+/* Whom privs_drop() makes of us; ours if nobody else. */
+uid_t privs_uid(const char *user);
 
 /*
  * Become `user`, for good, if started as root; nothing if it is "" or the

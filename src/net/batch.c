@@ -18,6 +18,7 @@
 
 #include "net/ring.h"
 #include "net/sock.h"
+#include "net/spent.h"
 #include "net/stream_own.h"
 
 enum { OUT_SIZE = BATCH_MOST * BATCH_PIECE };
@@ -154,6 +155,7 @@ call_reader(struct batch *b, struct batch_in *in)
 		stream_unwant(s, WATCH_READ);
 		return;
 	}
+	spent_mark(loop_spent(b->loop), CALLBACK_NAME(call_reader));
 	s->reader(s->reader_arg);
 	if (in->stream == s && in->read && stream_may_read(s))
 		batch_read_again(b);
@@ -195,6 +197,7 @@ read_due(struct batch *b)
 	if (n == 0)
 		return;
 	b->gathers = true;
+	spent_mark(loop_spent(b->loop), CALLBACK_NAME(ring_recv));
 	ring_recv(b->ring, ops, n);
 	count(b, n);
 	for (unsigned i = 0; i < n; i++)
@@ -358,6 +361,7 @@ send_gathered(struct batch *b)
 	struct ring_op *ops[BATCH_MOST];
 	unsigned n = 0, count_out = b->out_count;
 
+	spent_mark(loop_spent(b->loop), CALLBACK_NAME(send_gathered));
 	for (unsigned i = 0; i < count_out; i++)
 		if (b->outs[i].op.size > 0)
 			ops[n++] = &b->outs[i].op;

@@ -47,7 +47,7 @@ dial_pool_new(struct loop *loop, struct stream_pool *streams, size_t max)
 	struct dial_pool *p = xcalloc(1, sizeof *p);
 
 	p->loop = loop;
-	p->writable = (struct watch_kind){ loop, on_writable };
+	p->writable = WATCH_KIND(loop, on_writable);
 	p->streams = streams;
 	SLAB_INIT(&p->slab, struct dial, max);
 	return p;

@@ -33,7 +33,7 @@ hangups_new(struct loop *loop)
 
 	struct hangups *hs = xcalloc(1, sizeof *hs);
 
-	hs->kind = (struct watch_kind){ loop, on_ready };
+	hs->kind = WATCH_KIND(loop, on_ready);
 	watch_init(&hs->watch, &hs->kind, fd);
 	watch_want(&hs->watch, WATCH_READ);
 	return hs;

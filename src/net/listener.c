@@ -151,7 +151,7 @@ open_shared(const struct addr *at)
 }
 
 int
-bind_address(const struct addr *at, int fds[], unsigned count)
+bind_address(const struct addr *at, int fds[], unsigned count, bool beside)
 {
 	struct addr to = *at;
 	unsigned n = 0;
@@ -164,7 +164,7 @@ bind_address(const struct addr *at, int fds[], unsigned count)
 		return MIN(fds[0], 0);
 	}
 
-	err = probe(at);
+	err = beside ? 0 : probe(at);
 	if (err != 0)
 		return err;
 	for (; n < count; n++) {
@@ -197,8 +197,9 @@ listener_start(struct loop *loop, const struct listener_opts *opts)
 	l->loop = loop;
 	list_init(&l->again.link);
 	l->again.fn = on_again;
+	l->again.name = CALLBACK_NAME(on_again);
 	wheel_timer_init(&l->timer, on_timer);
-	l->kind = (struct watch_kind){ loop, on_readable };
+	l->kind = WATCH_KIND(loop, on_readable);
 	watch_init(&l->watch, &l->kind, opts->fd);
 	watch_want(&l->watch, WATCH_READ);
 	return l;
@@ -278,6 +279,15 @@ listener_refuse_new(int fd)
 		return 0;
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program,
 	    sizeof program) == 0 ? 0 : -errno;
+}
+
+void
+listener_take_new(int fd)
+{
+	int none = 0;
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &none,
+	    sizeof none);
 }
 
 void

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "net/clock.h"
+#include "net/spent.h"
 
 static_assert(sizeof(ev_io) == sizeof(struct watch) &&
     _Alignof(ev_io) <= _Alignof(struct watch) &&
@@ -55,7 +56,6 @@ loop_new(void)
 {
 	/* libev aborts if it gets none for its wake-ups: ask before. */
 	int fd = eventfd(0, EFD_CLOEXEC);
-
 	if (fd == -1)
 		return NULL;
 	close(fd);
@@ -63,16 +63,16 @@ loop_new(void)
 
 	struct ev_loop *ev = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV |
 	    EVFLAG_NOSIGMASK | EVFLAG_NOTIMERFD);
-
 	if (ev == NULL)
 		return NULL;
 
 	struct loop *loop = xcalloc(1, sizeof *loop);
-
 	loop->ev = ev;
 	loop->now = loop->polled = loop->slept = read_clock(CLOCK_MONOTONIC);
 	loop->planned = loop->max_lag = NSEC_NEVER;
 	loop->wheels = wheels_new(loop->now);
+	spent_init(&loop->spent);
+	wheels_on_fire(loop->wheels, spent_mark_timer, &loop->spent);
 	loop->timer_due = NSEC_NEVER;
 	loop->scratch = xcalloc(1, LOOP_BULK + LOOP_SCRATCH);
 	loop->later_end = &loop->later;
@@ -134,6 +134,7 @@ loop_run(struct loop *loop)
 	loop_set_running(loop);
 	ev_now_update(loop->ev);
 	loop->now = loop->polled = read_clock(CLOCK_MONOTONIC);
+	spent_begin(&loop->spent, CALLBACK_NAME(loop_run));
 	ev_run(loop->ev, 0);
 	loop_set_running(NULL);
 	/* Now, not on entry: a stop that came before the start counts. */
@@ -230,6 +231,12 @@ loop_stats(const struct loop *loop)
 	return &loop->stats;
 }
 
+struct spent *
+loop_spent(struct loop *loop)
+{
+	return &loop->spent;
+}
+
 /* --- descriptors ------------------------------------------------------- */
 
 static_assert((int)WATCH_READ == (int)EV_READ &&
@@ -275,7 +282,6 @@ HOT void
 loop_arm(struct loop *loop, struct wheel_timer *t, nsec_t after)
 {
 	nsec_t most = NSEC_NEVER - 1 - loop->now;
-
 	wheel_arm(loop->wheels, t, loop->now + MIN(after, most));
 }
 
@@ -309,6 +315,7 @@ on_io(struct ev_loop *ev, ev_io *io, int revents)
 		stat_increment(&loop->stats.readers);
 	if (ready & WATCH_WRITE)
 		stat_increment(&loop->stats.writers);
+	spent_mark(&loop->spent, kind->name);
 	kind->fn(w, ready);
 }
 
@@ -330,7 +337,6 @@ run_timers(struct loop *loop)
 		return;
 
 	unsigned fired = wheels_advance(loop->wheels, loop->now);
-
 	if (fired > 0)
 		stat_add(&loop->stats.timers, fired);
 }
@@ -340,7 +346,6 @@ static void
 plan_poll(struct loop *loop)
 {
 	nsec_t due = wheels_next(loop->wheels);
-
 	loop->planned = MAX(due, loop->now);
 	if (!list_is_empty(&loop->again) || loop->later != NULL ||
 	    due <= loop->now) {
@@ -364,10 +369,10 @@ on_prepare(struct ev_loop *ev, ev_prepare *w, int revents)
 {
 	struct loop *loop = ev_userdata(ev);
 
-	(void)w;
-	(void)revents;
+	(void)w, (void)revents;
 	if (loop->turn != NULL)
 		loop->turn->ready(loop->turn);
+	spent_mark(&loop->spent, CALLBACK_NAME(on_prepare));
 	run_timers(loop);
 	loop_take_mail(loop);
 	loop_run_again(loop);
@@ -386,25 +391,20 @@ on_timer(struct ev_loop *ev, ev_timer *w, int revents)
 {
 	struct loop *loop = ev_userdata(ev);
 
-	(void)w;
-	(void)revents;
+	(void)w, (void)revents;
 	loop->timer_due = NSEC_NEVER;
 }
 
 static void
 on_idle(struct ev_loop *ev, ev_idle *w, int revents)
 {
-	(void)ev;
-	(void)w;
-	(void)revents;
+	(void)ev, (void)w, (void)revents;
 }
 
 static void
 on_async(struct ev_loop *ev, ev_async *w, int revents)
 {
-	(void)ev;
-	(void)w;
-	(void)revents;
+	(void)ev, (void)w, (void)revents;
 }
 
 static void
@@ -414,10 +414,8 @@ before_poll(struct ev_loop *ev)
 	struct loop_stats *stats = &loop->stats;
 
 	loop->slept = read_clock(CLOCK_MONOTONIC);
-
 	nsec_t busy = loop->slept - loop->polled;
 	nsec_t lag = MAX(busy, loop->late);
-
 	loop->late = 0;
 	loop->worst = MAX(loop->worst, lag);
 	hist_add(&stats->lag, lag);
@@ -430,6 +428,8 @@ before_poll(struct ev_loop *ev)
 	stat_add(&stats->busy, busy);
 	loop->ready_last = stat_read(&stats->ready) - loop->ready_then;
 	loop->ready_then += loop->ready_last;
+	spent_end(&loop->spent, busy > stat_read(&stats->longest) ?
+	    &stats->longest_by : NULL);
 	if (busy > stat_read(&stats->longest))
 		stat_set(&stats->longest, busy);
 	stat_set(&stats->timers_linked, wheels_count(loop->wheels));
@@ -448,6 +448,7 @@ after_poll(struct ev_loop *ev)
 	stat_add(&stats->idle, loop->now - loop->slept);
 	stat_increment(&stats->turns);
 	stat_set(&stats->turn_began, loop->now);
+	spent_begin(&loop->spent, CALLBACK_NAME(after_poll));
 	if (loop->now < loop->wall_due)
 		return;
 	read_wall(loop);

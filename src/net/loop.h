@@ -18,7 +18,7 @@
  * Owner:    loop_new() gives a handle, the thread's that runs it.  Watches,
  *           timers and mail are embedded in their owners, who stop them
  *           before they are freed.
- * Threads:  one, except loop_post(), loop_stop() and the figures.
+ * Threads:  one, except loop_post(), loop_stop(), loop_spent() and the figures.
  * Promise:  no function of a watch, timer or mail runs inside loop_arm(),
  *           loop_later() or any watch_ function; nor after it was stopped.
  */
@@ -36,6 +36,7 @@
 
 struct blocks;
 struct loop;
+struct spent;
 struct watch;
 
 enum { WATCH_READ = 1, WATCH_WRITE = 2, WATCH_ERROR = 4 };
@@ -54,7 +55,11 @@ typedef void watch_fn(struct watch *w, unsigned ready);
 struct watch_kind {
 	struct loop	*loop;
 	watch_fn	*fn;
+	const char	*name;		/* of fn; NULL: nobody knows */
 };
+
+#define WATCH_KIND(loop, fn) \
+	((struct watch_kind){ loop, fn, CALLBACK_NAME(fn) })
 
 /*
  * libev's own struct, so that a watch needs no more room than that; loop.c
@@ -77,6 +82,7 @@ struct MAY_ALIAS watch {
 struct loop_again {
 	struct list	 link;
 	void		(*fn)(struct loop_again *a);
+	const char	*name;		/* of fn; NULL: nobody knows */
 };
 
 /*
@@ -91,6 +97,7 @@ struct loop_stats {
 	counter_t		 busy;		/* nsec outside poll */
 	counter_t		 idle;		/* nsec inside poll */
 	counter_t		 longest;	/* nsec, longest turn so far */
+	_Atomic(const char *)	 longest_by;	/* what took longest in it */
 	counter_t		 turns;
 	counter_t		 turns_late;	/* see loop_set_max_lag() */
 	counter_t		 turn_began;	/* 0 while polling; watchdog */
@@ -243,5 +250,8 @@ void loop_later_cancel(struct loop *loop, struct mail *m);
 void loop_post(struct loop *loop, struct mail *m);
 
 const struct loop_stats *loop_stats(const struct loop *loop);
+
+/* What its turns are spent on. */
+struct spent *loop_spent(struct loop *loop);
 
 #endif

@@ -93,6 +93,7 @@ loop_run_again(struct loop *loop)
 		    link);
 
 		list_add_last(&loop->again, l);
+		spent_mark(&loop->spent, a->name);
 		a->fn(a);
 	}
 }
@@ -106,6 +107,7 @@ loop_run_later(struct loop *loop)
 		loop->later = m->next;
 		if (loop->later == NULL)
 			loop->later_end = &loop->later;
+		spent_mark(&loop->spent, m->kind->name);
 		mail_call(m);
 	}
 }

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "net/loop.h"
+#include "net/spent.h"
 
 struct loop {
 	struct ev_loop		*ev;
@@ -38,6 +39,7 @@ struct loop {
 	ev_prepare		 prepare;
 	ev_idle			 idle;
 	struct loop_stats	 stats;
+	struct spent		 spent;
 	uint8_t			 pad[CACHE_LINE];
 	/* What other threads write. */
 	struct mailbox		 box;

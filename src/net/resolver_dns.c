@@ -84,7 +84,7 @@ dns_open(struct dns **out, struct loop *loop, const char *servers)
 
 	*out = NULL;
 	dns->loop = loop;
-	dns->kind = (struct watch_kind){ loop, on_ready };
+	dns->kind = WATCH_KIND(loop, on_ready);
 	wheel_timer_init(&dns->tick, on_tick);
 	for (size_t i = 0; i < DNS_SOCKS; i++)
 		dns->socks[i].fd = -1;

@@ -30,7 +30,7 @@ stream_pool_new(struct loop *loop, size_t max, struct stream_totals *totals)
 {
 	struct stream_pool *p = xcalloc(1, sizeof *p);
 
-	p->kind = (struct watch_kind){ loop, on_ready };
+	p->kind = WATCH_KIND(loop, on_ready);
 	p->totals = totals;
 	SLAB_INIT(&p->slab, struct stream, max);
 	SLAB_INIT(&p->queues, struct queue, max);

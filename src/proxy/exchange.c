@@ -279,13 +279,28 @@ exchange_release_upstream(struct exchange *x)
 	admit_leave_upstream(x);
 }
 
+/* The client has sent more than this request: so far, as the kernel knows. */
+static bool
+has_sent_more(const struct exchange *x)
+{
+	const struct stream *client = x->client->stream(x->session);
+	size_t n;
+
+	return *x->client->input(x->session) != NULL ||
+	    (client != NULL && stream_unread(client, &n) && n > 0);
+}
+
 bool
 exchange_is_last(const struct exchange *x)
 {
 	bool ended = x->half_closed && *x->client->input(x->session) == NULL;
 
-	return ended || x->request.close || x->worker->draining ||
-	    x->service->route.timeouts.keepalive == 0;
+	/* What it has asked already is answered before a drain ends it. */
+	return ended || x->request.close ||
+	    x->service->route.timeouts.keepalive == 0 ||
+	    ((x->worker->draining || atomic_load_explicit(
+	    &x->service->state->gone, memory_order_relaxed)) &&
+	    !has_sent_more(x));
 }
 
 void

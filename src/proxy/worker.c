@@ -51,30 +51,27 @@ static void
 init_members(struct worker *w, const struct worker_opts *opts)
 {
 	struct shared *shared = opts->shared;
-	const struct conf_penstock *penstock = &opts->setup->config->penstock;
+	/* So many sockets are there at most, and permits may become more. */
+	uint64_t most = shared->descriptors;
 
 	w->id = opts->id;
 	w->shared = shared;
-	w->setup = opts->setup;
 	w->access_log = opts->access_log;
 	list_init(&w->open);
 	list_init(&w->ahead);
 	list_init(&w->again.link);
 	w->again.fn = on_again;
+	w->again.name = CALLBACK_NAME(on_again);
 	mail_init(&w->drain_mail, on_drain);
 	mail_init(&w->stop_mail, on_stop);
 	wheel_timer_init(&w->drain_timer, on_drain_over);
 	random_fill(&w->id_mix, sizeof w->id_mix);
 	/* Sessions come with a permit; exchanges are one a session. */
-	SLAB_INIT(&w->sessions, struct session, shared->max_sessions);
-	SLAB_INIT(&w->exchanges, struct exchange,
-	    shared->max_sessions);
+	SLAB_INIT(&w->sessions, struct session, most);
+	SLAB_INIT(&w->exchanges, struct exchange, most);
 	blocks_init(&w->blocks, &shared->budget);
 	loop_set_blocks(w->loop, &w->blocks);
-	if (penstock->max_loop_lag != 0)
-		loop_set_max_lag(w->loop, penstock->max_loop_lag);
-	w->streams = stream_pool_new(w->loop, shared->max_sessions,
-	    &w->client_totals);
+	w->streams = stream_pool_new(w->loop, most, &w->client_totals);
 	w->upstream_streams = stream_pool_new(w->loop, shared->descriptors,
 	    &w->upstream_totals);
 	/* They are descriptors too: hardly any where those are scarce. */
@@ -87,7 +84,7 @@ init_members(struct worker *w, const struct worker_opts *opts)
 	    shared->descriptors);
 	w->pool = pool_new(w->loop, shared->descriptors, &w->stats);
 	w->parser = parser_new();
-	accepting_init(&w->accepting, w);
+	accepting_init(&w->accepting, w, opts->unserved);
 }
 
 /* Without one, each read and write is a system call of its own. */
@@ -166,6 +163,39 @@ worker_free(struct worker **worker)
 	free(w);
 }
 
+/* --- another setup ----------------------------------------------------- */
+
+void
+worker_adjust(struct worker *w)
+{
+	nsec_t most = w->setup->config->penstock.max_loop_lag;
+
+	loop_set_max_lag(w->loop, most != 0 ? most : NSEC_NEVER);
+	blocks_adjust(&w->blocks);
+}
+
+/* Its listener, or all of them. */
+static bool
+has_to_go(const struct worker *w, const struct list *link)
+{
+	const struct session *s = container_of(link, struct session, link);
+
+	return w->draining || atomic_load(&s->door->service->state->gone);
+}
+
+void
+worker_dismiss(struct worker *w)
+{
+	uint64_t n = 0, i = 0;
+
+	LIST_FOR_EACH(l, &w->open)
+		n += has_to_go(w, l);
+	LIST_FOR_EACH(l, &w->open)
+		if (has_to_go(w, l))
+			session_drain(container_of(l, struct session, link),
+			    i++, n);
+}
+
 /* --- draining ---------------------------------------------------------- */
 
 void
@@ -173,6 +203,9 @@ worker_stop_if_empty(struct worker *w)
 {
 	if (!w->draining || has_sessions(w) ||
 	    !accepting_is_over(&w->accepting))
+		return;
+	/* Sockets may come yet that have clients in their queues. */
+	if (w->doors->before != NULL && !w->stopping)
 		return;
 	loop_cancel(w->loop, &w->drain_timer);
 	pool_clear(w->pool);
@@ -201,8 +234,7 @@ on_drain(struct mail *m)
 		return;
 	w->draining = true;
 	accepting_drain(&w->accepting);
-	LIST_FOR_EACH(l, &w->open)
-		session_drain(container_of(l, struct session, link));
+	worker_dismiss(w);
 	loop_arm(w->loop, &w->drain_timer,
 	    w->setup->config->timeouts.drain);
 	worker_stop_if_empty(w);

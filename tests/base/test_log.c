@@ -164,7 +164,8 @@ START_TEST(repeats_within_a_second_are_summed_up)
 	    WHEN "warning: no 5", WHEN "warning: no 6", WHEN "warning: no 7",
 	    WHEN "warning: no 8", WHEN "warning: no 9",
 	    WHEN "info: another kind",
-	    WHEN "warning: repeated 5 times: no 9", WHEN "warning: no 0");
+	    WHEN "warning: 5 more suppressed, like: no 9",
+	    WHEN "warning: no 0");
 }
 END_TEST
 
@@ -174,7 +175,7 @@ START_TEST(the_last_repeats_are_summed_up_at_the_end)
 	complain(LOG_BURST + 1);
 	CHECK_LINES(WHEN "*", WHEN "*", WHEN "*", WHEN "*", WHEN "*",
 	    WHEN "*", WHEN "*", WHEN "*", WHEN "*", WHEN "warning: no 9",
-	    WHEN "warning: repeated 1 times: no 9");
+	    WHEN "warning: 1 more suppressed, like: no 9");
 }
 END_TEST
 
@@ -209,7 +210,8 @@ START_TEST(repeats_are_summed_up_even_if_silence_follows)
 	FILE *f = fdopen(fd, "r");
 	do
 		ck_assert_ptr_nonnull(fgets(line, sizeof line, f));
-	while (fnmatch(WHEN "warning: repeated 3 times: no 9\n", line, 0) != 0);
+	while (fnmatch(WHEN "warning: 3 more suppressed, like: no 9\n", line,
+	    0) != 0);
 	fclose(f);
 }
 END_TEST

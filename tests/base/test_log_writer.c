@@ -1,140 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_log_writer.c - src/base/log_writer.c
- *
- * Nothing here sleeps: a thread waits for the writer by its ticks, or by
- * reading from a pipe.
+ * test_log_writer.c - src/base/log_writer.c, log_ring.c
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <semaphore.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "harness.h"
-
-#include "base/log_writer.h"
+#include "base/log_rig.h"
 
 enum {
-	RING = 32768,
 	LINES = 20000,
 	PRODUCERS = 3,
 	WRAP_LINE = 3000,
 };
 
-#define AN_HOUR		(3600 * NSEC_PER_SEC)
 #define MEGABYTE	((off_t)1 << 20)
-
-static char dir[] = "/tmp/test_log_writer.XXXXXX";
-static char path[64], moved[64];
-static sem_t ticked;
-static _Atomic int failures, last_error;
-static struct log_writer *w;
-
-static void
-a_directory(void)
-{
-	strcpy(dir + strlen(dir) - 6, "XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(dir));
-	snprintf(path, sizeof path, "%s/log", dir);
-	snprintf(moved, sizeof moved, "%s/log.1", dir);
-	sem_init(&ticked, 0, 0);
-	failures = last_error = 0;
-}
-
-static void
-no_directory(void)
-{
-	log_writer_stop(&w);
-	unlink(path);
-	unlink(moved);
-	rmdir(dir);
-	sem_destroy(&ticked);
-}
-
-static void
-on_tick(void *arg)
-{
-	(void)arg;
-	sem_post(&ticked);
-}
-
-static void
-on_failed(void *arg, const char *where, bool opening, int err)
-{
-	(void)arg;
-	(void)where;
-	(void)opening;
-	failures++;
-	last_error = err;
-}
-
-static void
-start(const char *where, unsigned rings, nsec_t interval)
-{
-	int err = log_writer_start(&w, &(struct log_writer_opts){
-		.path = where,
-		.rings = rings,
-		.ring_size = RING,
-		.interval = interval,
-		.patience = NSEC_PER_MSEC,
-		.failed = on_failed,
-		.tick = on_tick,
-	});
-
-	ck_assert_int_eq(err, 0);
-}
-
-static bool
-put(const char *line)
-{
-	return log_put(log_writer_ring(w, 0), line, strlen(line));
-}
-
-/*
- * Return when whatever was put before has been written: the first tick from
- * now on comes before that is done, and the second after it.
- */
-static void
-wait_written(void)
-{
-	while (sem_trywait(&ticked) == 0)
-		continue;
-	for (int i = 0; i < 2; i++) {
-		log_writer_wake(w);
-		while (sem_wait(&ticked) != 0)
-			continue;
-	}
-}
-
-/* The file holds this, and nothing more. */
-static void
-check_contents(const char *where, const char *want)
-{
-	FILE *f = fopen(where, "re");
-	char text[256];
-
-	ck_assert_ptr_nonnull(f);
-	size_t n = fread(text, 1, sizeof text - 1, f);
-	text[n] = '\0';
-	fclose(f);
-	ck_assert_str_eq(text, want);
-}
-
-static unsigned
-count_newlines(const char *bytes, size_t n)
-{
-	unsigned lines = 0;
-
-	for (size_t i = 0; i < n; i++)
-		lines += bytes[i] == '\n';
-	return lines;
-}
 
 /* --- the way to the file ------------------------------------------------ */
 
@@ -327,17 +207,6 @@ START_TEST(a_pipe_nobody_reads_costs_lines_and_nothing_else)
 }
 END_TEST
 
-/* Fill a pipe but for so many of its pages. */
-static void
-fill_pipe(int fd, int pages)
-{
-	static const char page[4096];
-	int size = fcntl(fd, F_GETPIPE_SZ);
-
-	for (int i = 0; i < size / (int)sizeof page - pages; i++)
-		ck_assert_int_eq(write(fd, page, sizeof page), sizeof page);
-}
-
 START_TEST(a_stop_waits_for_a_reader_only_so_long)
 {
 	ck_assert_int_eq(mkfifo(path, 0600), 0);
@@ -347,29 +216,6 @@ START_TEST(a_stop_waits_for_a_reader_only_so_long)
 	ck_assert(put("x"));
 	log_writer_stop(&w);
 	close(fd);
-}
-END_TEST
-
-/* A page of room, and a line of four: writing it whole would block. */
-START_TEST(our_stderr_stays_blocking_and_blocks_nobody)
-{
-	static char line[LOG_LINE_MAX];
-	int fds[2];
-
-	memset(line, 'x', sizeof line);
-	ck_assert_int_eq(pipe(fds), 0);
-	fill_pipe(fds[1], 1);
-	int saved = dup(STDERR_FILENO);
-	dup2(fds[1], STDERR_FILENO);
-	start(NULL, 1, AN_HOUR);
-	log_put(log_writer_ring(w, 0), line, sizeof line);
-	int flags = fcntl(STDERR_FILENO, F_GETFL);
-	log_writer_stop(&w);
-	dup2(saved, STDERR_FILENO);
-	ck_assert_int_eq(flags & O_NONBLOCK, 0);
-	close(saved);
-	close(fds[0]);
-	close(fds[1]);
 }
 END_TEST
 
@@ -496,7 +342,6 @@ main(void)
 	tcase_add_test(t, a_file_that_can_not_be_opened_again_stays);
 	tcase_add_test(t, a_pipe_nobody_reads_costs_lines_and_nothing_else);
 	tcase_add_test(t, a_stop_waits_for_a_reader_only_so_long);
-	tcase_add_test(t, our_stderr_stays_blocking_and_blocks_nobody);
 	tcase_add_test(t, a_full_disk_is_reported_once_and_lines_counted);
 	tcase_add_test(t, a_line_broken_off_does_not_spoil_the_next);
 	tcase_add_test(t, both_halves_of_a_dropped_line_are_dropped);

@@ -32,7 +32,7 @@ static void
 on_letter_again(struct mail *m)
 {
 	on_letter(m);
-	m->fn = on_letter;
+	mail_init(m, on_letter);
 	mailbox_put(&box, m);
 }
 
@@ -86,7 +86,7 @@ END_TEST
 
 START_TEST(mail_put_during_its_call_stays_for_the_next_time)
 {
-	letters[1].mail.fn = on_letter_again;
+	mail_init(&letters[1].mail, on_letter_again);
 	mailbox_put(&box, &letters[1].mail);
 	mailbox_put(&box, &letters[2].mail);
 	ck_assert_uint_eq(mailbox_run(&box), 2);

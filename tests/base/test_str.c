@@ -389,6 +389,60 @@ START_TEST(a_json_string_is_whole_or_absent)
 }
 END_TEST
 
+static const struct { const char *bytes, *logfmt, *quoted; } values[] = {
+	{ "",		"\"\"",			"" },
+	{ "a",		"a",			"a" },
+	{ "/a?b&c;%22",	"/a?b&c;%22",		"/a?b&c;%22" },
+	{ "a b",	"\"a b\"",		"a b" },
+	{ "a=b",	"\"a=b\"",		"a=b" },
+	{ "\"",		"\"\\\"\"",		"\\\"" },
+	{ "\\",		"\"\\\\\"",		"\\\\" },
+	{ "\\\"",	"\"\\\\\\\"\"",		"\\\\\\\"" },
+	{ "a\nb=\"c",	"\"a\\u000ab=\\\"c\"",	"a\\x0ab=\\\"c" },
+	{ "\r\t",	"\"\\u000d\\u0009\"",	"\\x0d\\x09" },
+	{ "\x1b[0m",	"\"\\u001b[0m\"",	"\\x1b[0m" },
+	{ "\x7f",	"\"\\u007f\"",		"\\x7f" },
+	{ "\xff",	"\"\\u00ff\"",		"\\xff" },
+	{ "\xc3\xa4",	"\"\xc3\xa4\"",		"\\xc3\\xa4" },
+	{ "\xe2\x80\xa8", "\"\\u2028\"",	"\\xe2\\x80\\xa8" },
+	{ "12345678\" x=1", "\"12345678\\\" x=1\"", "12345678\\\" x=1" },
+};
+
+START_TEST(no_bytes_leave_a_value_of_a_log)
+{
+	out_logfmt(&o, str_of(values[_i].bytes));
+	ck_assert_slice_eq(out_text(&o), values[_i].logfmt);
+	out_cut(&o, 0);
+	out_quoted(&o, str_of(values[_i].bytes));
+	ck_assert_slice_eq(out_text(&o), values[_i].quoted);
+}
+END_TEST
+
+/* Whatever byte it is, and wherever: no end of a line, value or quote. */
+START_TEST(any_byte_is_kept_inside)
+{
+	for (int at = 0; at < 12; at++) {
+		char text[12];
+		bool escaped = false;
+
+		memset(text, 'a', sizeof text);
+		text[at] = (char)_i;
+		out_cut(&o, 0);
+		out_logfmt(&o, str_make(text, sizeof text));
+		bool bare = mem[0] != '"';
+		ck_assert(!bare || (_i > ' ' && _i < 0x7f && _i != '='));
+		out_cut(&o, 0);
+		out_quoted(&o, str_make(text, sizeof text));
+		for (size_t i = 0; i < out_len(&o); i++) {
+			ck_assert(mem[i] >= ' ' && mem[i] <= '~');
+			ck_assert(mem[i] != '"' || escaped);
+			escaped = mem[i] == '\\' && !escaped;
+		}
+		ck_assert(!escaped);
+	}
+}
+END_TEST
+
 START_TEST(escaped_text_is_one_line_of_ascii)
 {
 	out_escaped(&o, STR("a b\\\n\x1b[0m\xff"));
@@ -431,6 +485,9 @@ suite(void)
 	tcase_add_test(t, a_character_does_not_go_on_after_the_slice);
 	tcase_add_loop_test(t, a_byte_is_escaped_wherever_it_is, 0, 24);
 	tcase_add_test(t, a_json_string_is_whole_or_absent);
+	tcase_add_loop_test(t, no_bytes_leave_a_value_of_a_log, 0,
+	    (int)ARRAY_LEN(values));
+	tcase_add_loop_test(t, any_byte_is_kept_inside, 0, 256);
 	tcase_add_test(t, escaped_text_is_one_line_of_ascii);
 	suite_add_tcase(s, t);
 	return s;

@@ -380,8 +380,8 @@ START_TEST(many_at_once_are_fired_in_portions)
 	unsigned calls = 0;
 
 	for (size_t i = 0; i < ITEMS; i++) {
+		wheel_timer_init(&items[i]->timer, on_fire);
 		arm(items[i], 100 * MSEC);
-		items[i]->timer.fn = on_fire;
 	}
 	rng = 1;
 	now = 100 * SEC;
@@ -440,7 +440,7 @@ free_all_others(struct wheel_timer *t)
 START_TEST(all_may_be_freed_while_they_are_being_fired)
 {
 	for (size_t i = 0; i < ITEMS; i++) {
-		items[i]->timer.fn = free_all_others;
+		wheel_timer_init(&items[i]->timer, free_all_others);
 		wheel_arm(wheels, &items[i]->timer, 5 * MSEC + i % 8 * MSEC);
 	}
 	now = SEC;

@@ -154,7 +154,7 @@ hand_over(void *arg, uint64_t n)
 	while (n-- > 0) {
 		micro_use(gate_take(g, 0, &w, 1, &why));
 		gate_release(g, 0, 1);
-		letter->fn(letter);
+		letter->kind->fn(letter);
 	}
 	gate_release(g, 0, 1);
 }
@@ -240,7 +240,7 @@ displace(void *arg, uint64_t n)
 	while (n-- > 0) {
 		w.key = key_of(CROWD_KEYS + n);
 		micro_use(gate_take(g, 0, &w, 2 * CROWD, &why));
-		letter->fn(letter);
+		letter->kind->fn(letter);
 		gate_leave(g, 0, &w, 2 * CROWD);
 		micro_use(gate_take(g, 0, &back, 2 * CROWD, &why));
 	}

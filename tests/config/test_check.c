@@ -84,6 +84,9 @@ static const struct { const char *text, *errors; } wrong[] = {
 	  "tcp\n"
 	  "x.conf:9: [listener t] timeout_idle: means nothing in mode = tcp\n"
 	},
+	/* logs */
+	{ FORWARD "[log]\naccess = /var/log/a\nerror = /var/log/a\n",
+	  "x.conf:6: [log] error: /var/log/a is the file of access already\n" },
 	/* addresses */
 	{ FORWARD "bind = 127.0.0.1:1\n", "x.conf:3: [listener f] bind: "
 	  "127.0.0.1:1 clashes with 127.0.0.1:1 of [listener f]\n" },

@@ -49,7 +49,7 @@ wake(void *arg, unsigned worker, struct mail *m)
 {
 	(void)arg;
 	(void)worker;
-	m->fn(m);
+	m->kind->fn(m);
 }
 
 static void

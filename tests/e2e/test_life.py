@@ -160,7 +160,7 @@ def test_a_line_of_the_log_has_every_field(gateway, upstream, tmp_path):
     # It had no user, no reason, and no dry run; nothing else is missing.
     names = {"time", *first, "queue", "connect", "first_byte", "total", "id",
              "user", "reason", "limit", "would_refuse", "would_refuse_limit",
-             "throttled"}
+             "throttled", "sample"}
     assert names == {"time", *log_fields()}
 
 
@@ -294,8 +294,7 @@ def test_slow_clients_do_not_hinder_a_fast_one(gateway, upstream):
 
 # --- signals ---
 
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1,
-                                    signal.SIGUSR2])
+@pytest.mark.parametrize("number", [signal.SIGUSR2])
 def test_signals_of_later_are_said_to_do_nothing(gateway, upstream, number):
     daemon = gateway(upstream(answering()).port)
     with Client(daemon.port) as c:

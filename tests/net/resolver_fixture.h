@@ -174,7 +174,7 @@ on_wake(struct watch *w, unsigned ready)
 static inline void
 take_answers(unsigned n)
 {
-	struct watch_kind kind = { loop, on_wake };
+	struct watch_kind kind = WATCH_KIND(loop, on_wake);
 	struct watch w;
 	int fd = eventfd(1, EFD_CLOEXEC);
 

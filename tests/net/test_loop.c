@@ -183,7 +183,7 @@ on_seen(struct watch *w, unsigned ready)
 
 START_TEST(a_call_that_asks_for_itself_does_not_starve_descriptors)
 {
-	struct watch_kind kind = { rig.loop, on_seen };
+	struct watch_kind kind = WATCH_KIND(rig.loop, on_seen);
 	struct forever f = { .calls = 0 };
 	struct seen s = { .calls = 0 };
 	int fds[2];
@@ -205,7 +205,7 @@ END_TEST
 
 START_TEST(a_watch_stopped_by_another_in_the_same_turn_is_not_called)
 {
-	struct watch_kind kind = { rig.loop, on_seen };
+	struct watch_kind kind = WATCH_KIND(rig.loop, on_seen);
 	struct seen s[2];
 	int fds[2][2];
 
@@ -229,7 +229,7 @@ END_TEST
 
 START_TEST(a_watch_says_what_is_ready_and_what_is_wanted)
 {
-	struct watch_kind kind = { rig.loop, on_seen };
+	struct watch_kind kind = WATCH_KIND(rig.loop, on_seen);
 	struct seen s = { .calls = 0 };
 	int fds[2];
 
@@ -271,7 +271,7 @@ epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 
 START_TEST(a_descriptor_that_cannot_be_watched_is_an_error)
 {
-	struct watch_kind kind = { rig.loop, on_seen };
+	struct watch_kind kind = WATCH_KIND(rig.loop, on_seen);
 	struct seen s = { .calls = 0 };
 	int fds[2];
 

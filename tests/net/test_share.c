@@ -88,7 +88,7 @@ add_others(unsigned n)
 {
 	static struct watch_kind kind;
 
-	kind = (struct watch_kind){ rig.loop, on_other };
+	kind = WATCH_KIND(rig.loop, on_other);
 	for (x.count = 0; x.count < n; x.count++) {
 		int fd = eventfd(1, EFD_CLOEXEC);
 

@@ -364,6 +364,14 @@ admin_listen(struct admin *a, int fd)
 }
 
 void
+admin_leave(struct admin *a)
+{
+	for (unsigned i = 0; i < a->listener_count; i++)
+		listener_stop(&a->listeners[i]);
+	a->listener_count = 0;
+}
+
+void
 admin_stop(struct admin **admin)
 {
 	struct admin *a = *admin;
@@ -373,8 +381,7 @@ admin_stop(struct admin **admin)
 	*admin = NULL;
 	while (!list_is_empty(&a->clients))
 		drop(container_of(a->clients.next, struct client, link));
-	for (unsigned i = 0; i < a->listener_count; i++)
-		listener_stop(&a->listeners[i]);
+	admin_leave(a);
 	stream_pool_free(&a->streams);
 	parser_free(&a->parser);
 	free(a);

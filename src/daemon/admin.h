@@ -47,6 +47,9 @@ struct admin *admin_start(const struct admin_opts *opts);
 /* Serve on a listening socket; false without memory. */
 bool admin_listen(struct admin *a, int fd) MUST_USE;
 
+/* Accept nobody any more. */
+void admin_leave(struct admin *a);
+
 /* Close everything at once. */
 void admin_stop(struct admin **a);
 

@@ -24,6 +24,7 @@ struct adopted {
 	struct listener		*listener;
 	int			 fd;		/* not ours */
 	atomic_uint		*served;	/* main's */
+	const atomic_bool	*kept;		/* also */
 	bool			 leaves;
 	struct wheel_timer	 patience;	/* with those who come yet */
 };
@@ -37,6 +38,7 @@ static void		on_accepted(void *arg, int fd,
 			    const struct addr *from);
 static void		on_shortage(void *arg, int err);
 static void		on_drained(void *arg);
+static void		close_socket(struct adopted *s);
 
 void
 accepting_init(struct accepting *a, struct worker *w, struct mail *unserved)
@@ -228,6 +230,7 @@ adopt(struct accepting *a, struct door *door, const struct door_socket *at)
 	s->door = door;
 	s->fd = at->fd;
 	s->served = at->served;
+	s->kept = at->kept;
 	wheel_timer_init(&s->patience, on_patience_over);
 	list_init(&s->link);
 	s->listener = listener_start(loop, &(struct listener_opts){
@@ -277,9 +280,20 @@ lead_to(struct adopted *s, struct door *door)
 	door_leave(from);
 }
 
+/* Another process has it too, and sees to those in its queue. */
+static bool
+is_kept(const struct adopted *s)
+{
+	return atomic_load(s->kept);
+}
+
 static void
 let_go(struct adopted *s)
 {
+	if (is_kept(s)) {
+		close_socket(s);
+		return;
+	}
 	s->leaves = true;
 	(void)listener_refuse_new(s->fd);
 	loop_arm(s->door->worker->loop, &s->patience, ACCEPTING_LEAVES);
@@ -311,6 +325,10 @@ accepting_change(struct accepting *a, struct doors *to)
 static void
 drain(struct adopted *s)
 {
+	if (is_kept(s)) {
+		close_socket(s);
+		return;
+	}
 	s->leaves = true;
 	(void)listener_refuse_new(s->fd);
 	listener_drain(s->listener);
@@ -342,7 +360,7 @@ close_socket(struct adopted *s)
 	struct worker *w = s->door->worker;
 	struct accepting *a = &w->accepting;
 
-	if (w->draining)
+	if (w->draining && !is_kept(s))
 		listener_close(s->fd);
 	shut(s);
 	if (!list_is_empty(&a->sockets))

@@ -90,7 +90,14 @@ def test_the_sandbox_allows_what_is_done(units, forward, upstream, gateway):
         subprocess.run(["kill", f"-{number.value}", inner(daemon)],
                        check=True)
     daemon.metrics()
-    subprocess.run(["kill", "-TERM", inner(daemon)], check=True)
+    old = inner(daemon)
+    subprocess.run(["kill", "-USR2", old], check=True)
+    # strace ends with the last of them; the first goes of its own accord.
+    new = wait_for(lambda: re.findall(r"process (\d+) serves", daemon.said()))
+    with Client(daemon.port) as c:
+        assert c.request("/").status == 200
+    wait_for(lambda: not pathlib.Path(f"/proc/{old}/exe").exists())
+    subprocess.run(["kill", "-TERM", new[0]], check=True)
     assert daemon.wait(2 * DEADLINE) == 0
     calls = set(re.findall(r"^\d+ +(?:<\.\.\. )?(\w+)(?:\(| resumed)",
                            trace.read_text(), re.M))

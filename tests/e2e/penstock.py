@@ -220,7 +220,7 @@ class Daemon:
     live = []           # started and not ended; conftest.py ends them
 
     def __init__(self, folder, config, program=PROGRAM, options=(),
-                 environment=None, admin_port=None, prefix=()):
+                 environment=None, admin_port=None, prefix=(), pass_fds=()):
         self.folder = pathlib.Path(folder)
         self.admin_port = admin_port or free_port()
         if "[admin]" not in config:
@@ -231,6 +231,7 @@ class Daemon:
         self.log = self.file.with_suffix(".log")
         self.command = [*prefix, program, "-c", str(self.file), *options]
         self.environment = {**os.environ, **(environment or {})}
+        self.pass_fds = pass_fds
         self.process = None
         self.baseline = None
 
@@ -238,7 +239,8 @@ class Daemon:
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 self.command, stdin=subprocess.DEVNULL, stdout=log,
-                stderr=log, env=self.environment, cwd=self.folder)
+                stderr=log, env=self.environment, cwd=self.folder,
+                pass_fds=self.pass_fds)
         try:
             wait_for(self._is_ready,
                      what=lambda: f"ready; it says:\n{self.said()}")

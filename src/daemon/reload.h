@@ -7,10 +7,10 @@
  *	  +-----------+ something is wrong: nothing has changed
  *
  * The file is read and checked whole, as at a start; what needs a restart is
- * found; and what it listens on is bound.  Whatever is wrong is said, all of it,
- * and nothing has changed.  From there on nothing can go wrong: limits get their
- * numbers, the names of new servers are asked for once, and the workers go by
- * the new setup (crew.h, doors.h).
+ * found; and what it listens on is bound.  Whatever is wrong is said, all of
+ * it, and nothing has changed.  From there on nothing can go wrong: limits get
+ * their numbers, the names of new servers are asked for once, and the workers
+ * go by the new setup (crew.h, doors.h).
  *
  * A request to reload that comes meanwhile is done when that is over, however
  * many there were: the last one reads what the file says then.

@@ -33,16 +33,12 @@ doors_new(const struct doors_opts *opts)
 	return d;
 }
 
-/* Main's. */
-static void
+void
 doors_free(struct doors *d)
 {
-	struct setup *s = d->setup;
-
 	list_remove(&d->link);
 	free(d->opts.sockets);
 	free(d);
-	setup_release(s);
 }
 
 static struct loop *
@@ -72,7 +68,11 @@ door_leave(struct door *d)
 static void
 on_left(struct mail *m)
 {
-	doors_free(container_of(m, struct doors, left));
+	struct doors *d = container_of(m, struct doors, left);
+	struct setup *s = d->setup;
+
+	doors_free(d);
+	setup_release(s);
 }
 
 static struct door *

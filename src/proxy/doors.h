@@ -46,8 +46,8 @@ struct setup;
 struct worker;
 
 /*
- * A service at one worker: where sessions come in, through whichever socket
- * of whichever worker.
+ * A service at one worker: where sessions come in, through whichever socket of
+ * whichever worker.
  */
 struct door {
 	struct worker		*worker;
@@ -77,7 +77,7 @@ struct doors {
 	struct worker		*worker;
 	struct setup		*setup;
 	struct doors		*before;	/* between ENTER and OPEN */
-	unsigned		 users;		/* sessions, sockets; see above */
+	unsigned		 users;		/* sessions, sockets, ... */
 	bool			 entered;
 	struct mail		 post;		/* to the worker */
 	struct mail		 moved;		/* to main */
@@ -88,13 +88,16 @@ struct doors {
 
 struct doors *doors_new(const struct doors_opts *opts);
 
+/* For setup.c, when nobody runs any more. */
+void doors_free(struct doors *d);
+
 /* First ENTER, then OPEN: see above. */
 void doors_post(struct doors *d);
 
 /* The same at once, of a worker that doesn't run yet.  False: no memory. */
 bool doors_begin(struct doors *d) MUST_USE;
 
-/* Where that listener's connections come in, by the newest doors that have it. */
+/* Where that listener's connections come in; by the newest doors with it. */
 struct door *doors_find(const struct worker *w,
     const struct listener_state *state);
 

@@ -446,7 +446,7 @@ setups_free(struct list *all)
 		struct setup *s = container_of(l, struct setup, link);
 
 		LIST_FOR_EACH(d, &s->doors)
-			free(container_of(d, struct doors, link));
+			doors_free(container_of(d, struct doors, link));
 		setup_free(s);
 	}
 }

@@ -8,8 +8,7 @@ import time
 
 import pytest
 
-from penstock import (Client, Names, Wire, answering, free_port, noting,
-                      wait_for)
+from penstock import Client, Wire, answering, free_port, wait_for
 
 
 def listener(port, name="web", mode="gateway", more=""):
@@ -535,6 +534,52 @@ def test_a_file_or_a_part_of_it_that_has_gone(penstock, upstream, tmp_path):
     daemon.file.unlink()
     daemon.reload(ok=False)
     assert is_unchanged(daemon, port)
+
+
+# --- what would be ---
+
+def check(path):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(str(path))
+    with Wire(s) as c:
+        c.send(b"POST /reload?check HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        m = c.read_message()
+        return m.status, m.body.decode()
+
+
+def test_it_can_be_asked_what_a_reload_would_say(
+        penstock, upstream, short_path):
+    a, b = upstream(named("a")), upstream(named("b"))
+    port, free = free_port(), free_port()
+    path = short_path / "admin"
+    number = free_port()
+    admin = f"""
+        [admin]
+        bind = 127.0.0.1:{number} unix:{path}
+        """
+    right = gateway_to(port, a.server) + admin
+    daemon = penstock(right, admin_port=number)
+    assert check(path) == (200, "fine\n")
+    daemon.rewrite(gateway_to(port, b.server) + admin +
+                   listener(free, "free", more="upstream = up"))
+    assert check(path) == (200, "fine\n")
+    assert is_refused(free) and ask(port).body == b"a"
+    daemon.rewrite(right + listener(b.port, "taken", more="upstream = up") +
+                   "[listener x]\n")
+    status, text = check(path)
+    assert status == 422 and "[listener x]" in text, text
+    daemon.rewrite(right + listener(b.port, "taken", more="upstream = up"))
+    status, text = check(path)
+    assert status == 422 and f"can't listen on {b.server}" in text, text
+    daemon.rewrite(right + "[penstock]\nworkers = 9\n")
+    status, text = check(path)
+    assert status == 422 and "workers: a change needs a restart" in text
+    assert daemon.metric("penstock_config_last_reload_success") == 1
+    assert ask(port).body == b"a"
+    # Not by whoever can connect.
+    with Client(number) as c:
+        assert c.request("/reload?check", "POST").status == 403
+    daemon.reload(right)
 
 
 # --- when it comes ---

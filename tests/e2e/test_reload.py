@@ -435,24 +435,49 @@ def test_unix_listeners_come_and_go(penstock, upstream, short_path):
             assert c.read_message().status == 200
 
 
-def test_a_tunnel_outlives_its_listener(penstock, upstream):
-    def echo(wire):
-        while data := wire.socket.recv(1000):
-            wire.send(data)
-    a, web = upstream(echo), upstream(answering())
-    port, other = free_port(), free_port()
-    one = gateway_to(port, web.server)
-    two = one + listener(other, "relay", "tcp", "upstream = echo") + \
-        up(a.server, name="echo")
+def echo(wire):
+    while data := wire.socket.recv(65536):
+        wire.send(data)
+
+
+def upgrading(wire):
+    wire.read_head()
+    wire.send(b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n"
+              b"Upgrade: echo\r\n\r\n")
+    echo(wire)
+
+
+def test_tunnels_outlive_their_listeners(penstock, upstream, tmp_path):
+    a, b, web = upstream(echo), upstream(upgrading), upstream(answering())
+    port, tcp, proxy, gate = (free_port() for _ in range(4))
+    log = f"[log]\naccess = {tmp_path}/log\n"
+    one = log + gateway_to(port, web.server)
+    two = one + listener(tcp, "relay", "tcp", "upstream = echo") + \
+        listener(proxy, "proxy", "forward") + \
+        listener(gate, "gate") + \
+        "[route some]\nlistener = gate\nupstream = upgrade\n" + \
+        up(a.server, name="echo") + up(b.server, name="upgrade")
     daemon = penstock(two)
-    with Client(other) as c:
-        c.send(b"one")
-        assert c.read_exactly(3) == b"one"
-        for _ in range(3):
+    with Client(tcp) as c, Client(proxy) as d, Client(gate) as e:
+        d.ask(a.server, "CONNECT", host=a.server)
+        assert d.read_head().status == 200
+        e.ask("/", fields=["Connection: upgrade", "Upgrade: echo"])
+        assert e.read_head().status == 101
+        for i in range(3):
+            for tunnel in c, d, e:
+                tunnel.send(b"%d" % i)
+                assert tunnel.read_exactly(1) == b"%d" % i
             daemon.reload(one)
-        wait_for(lambda: is_refused(other))
-        c.send(b"two")
-        assert c.read_exactly(3) == b"two"
+        for gone in tcp, proxy, gate:
+            wait_for(lambda: is_refused(gone))
+        for tunnel in c, d, e:
+            tunnel.send(b"end")
+            assert tunnel.read_exactly(3) == b"end"
+    wait_for(lambda: len((tmp_path / "log").read_text().splitlines()) == 3)
+    text = (tmp_path / "log").read_text()
+    assert all(f'"listener":"{name}"' in text
+               for name in ("relay", "proxy", "gate")), text
+    assert '"route":"some"' in text and '"upstream":"upgrade"' in text, text
 
 
 # --- what is refused ---
@@ -757,11 +782,6 @@ def web(wire):
                 wire.send(BLOCK)
         else:
             wire.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-
-
-def echo(wire):
-    while data := wire.socket.recv(65536):
-        wire.send(data)
 
 
 class Town:

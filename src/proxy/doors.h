@@ -25,8 +25,8 @@
  * an exchange has pointers to.  At its next request it moves to the newest that
  * the worker has, unless its listener is gone: then that is its last.  The last
  * to leave old doors tells main, which frees them, and with the last of its
- * doors the setup.  Tunnels, which may last, are told apart: when they alone are
- * left, main is told that, too.  So nothing of this is shared by workers:
+ * doors the setup.  Tunnels, which may last, are told apart: when they alone
+ * are left, main is told that, too.  So nothing of this is shared by workers:
  * `users` is the worker's, `holds` of the setup is main's.
  *
  * Owner:    the setup, on whose list they are.

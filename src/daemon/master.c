@@ -280,12 +280,19 @@ is_ready(void *arg)
 }
 
 static bool
+check_reload(void *arg, FILE *out)
+{
+	return reload_check(((struct master *)arg)->reload, out);
+}
+
+static bool
 start_admin(struct master *m)
 {
 	m->admin = admin_start(&(struct admin_opts){
 		.loop = m->loop,
 		.metrics = write_metrics,
 		.is_ready = is_ready,
+		.check = check_reload,
 		.arg = m,
 	});
 	FOR_EACH_SOCKET_SET(set, m->sockets)

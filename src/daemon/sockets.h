@@ -7,7 +7,7 @@
  * before privileges are dropped.  A reload binds what is new, or nothing:
  *
  *	sockets_prepare()	what is new is bound, or can't be
- *	sockets_commit()	that counts now; what isn't wanted any more leaves
+ *	sockets_commit()	that counts; what isn't wanted any more leaves
  *	sockets_abandon()	or: what was bound is closed, all is as it was
  *
  * What leaves is open until its last client is out of the queue.  If it is

@@ -261,15 +261,6 @@ find_socket(const struct doors *d, int fd)
 	return NULL;
 }
 
-static bool
-is_adopted(const struct accepting *a, int fd)
-{
-	LIST_FOR_EACH(l, &a->sockets)
-		if (adopted_at(l)->fd == fd)
-			return true;
-	return false;
-}
-
 static void
 lead_to(struct adopted *s, struct door *door)
 {
@@ -334,6 +325,13 @@ drain(struct adopted *s)
 	listener_drain(s->listener);
 }
 
+/* The others it has, or had: it may have begun to drain meanwhile. */
+static bool
+is_new(const struct doors *d, const struct door_socket *at)
+{
+	return d->before == NULL || find_socket(d->before, at->fd) == NULL;
+}
+
 bool
 accepting_open(struct accepting *a, struct doors *to)
 {
@@ -342,7 +340,7 @@ accepting_open(struct accepting *a, struct doors *to)
 	for (unsigned i = 0; i < to->opts.socket_count; i++) {
 		const struct door_socket *at = &to->opts.sockets[i];
 
-		if (is_adopted(a, at->fd) || a->worker->stopping)
+		if (!is_new(to, at) || a->worker->stopping)
 			continue;
 		if (!adopt(a, &to->at[at->service], at))
 			ok = false;

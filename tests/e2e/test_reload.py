@@ -516,13 +516,12 @@ def test_what_needs_a_restart_is_named(penstock, upstream):
         [penstock]
         workers = 7
         name = other
-        [log]
-        access = stderr
+        pid_file = /nowhere/penstock.pid
         """, ok=False)
     lines = [line for line in daemon.said().splitlines()
              if line.endswith("a change needs a restart")]
     assert [line.split(": ")[-2] for line in lines] == [
-        "[penstock] workers", "[penstock] name", "[log] access"]
+        "[penstock] workers", "[penstock] name", "[penstock] pid_file"]
     assert all(f"{daemon.file}:" in line for line in lines)
     assert is_unchanged(daemon, port)
 

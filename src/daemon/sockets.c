@@ -238,7 +238,7 @@ static void
 part_with(struct socket_set *set)
 {
 	if (set->listener != SOCKETS_LEAVING &&
-	    set->wanted.family == ADDR_UNIX)
+	    set->wanted.family == ADDR_UNIX && !atomic_load(&set->kept))
 		unlink(set->wanted.path);
 	set->listener = SOCKETS_LEAVING;
 }

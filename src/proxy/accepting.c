@@ -313,11 +313,12 @@ accepting_change(struct accepting *a, struct doors *to)
 	}
 }
 
+/* Without a client anywhere none is expected, and nobody is waited for. */
 static void
 drain(struct adopted *s)
 {
-	if (is_kept(s)) {
-		close_socket(s);
+	if (is_kept(s) || gate_taken(s->door->worker->shared->sessions) > 0) {
+		let_go(s);
 		return;
 	}
 	s->leaves = true;

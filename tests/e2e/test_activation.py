@@ -2,6 +2,7 @@
 """Sockets that a service manager listens on before the daemon does."""
 
 import re
+import signal
 import socket
 import sys
 import threading
@@ -189,6 +190,14 @@ def test_a_path_stays_whose_it_is(gateway_at, short_path):
     with listening(str(path), socket.AF_UNIX) as s:
         daemon = gateway_at(f"unix:{path}", **handed([s], "web"))
         assert over_unix(path).body == b"fine"
+        text = daemon.file.read_text()
+        for binds in f"127.0.0.1:{free_port()}", f"unix:{path}":
+            daemon.file.write_text(text.replace(f"unix:{path}", binds))
+            said = daemon.said().count("reloaded:")
+            daemon.signal(signal.SIGHUP)
+            wait_for(lambda: daemon.said().count("reloaded:") > said
+                     or "in use" in daemon.said())
+            assert path.is_socket()
         daemon.settled()
         daemon.stop()
         assert path.is_socket()
@@ -201,7 +210,7 @@ def test_a_listener_that_a_reload_removes_leaves_its_socket(gateway_at):
         daemon.file.write_text(re.sub(
             r"bind = 127.0.0.1:\d+\nupstream",
             f"bind = 127.0.0.1:{free_port()}\nupstream", text))
-        daemon.signal(1)
+        daemon.signal(signal.SIGHUP)
         wait_for(lambda: "reloaded" in daemon.said())
         Client(port_of(s)).close()      # into a queue that is another's
 

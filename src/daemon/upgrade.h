@@ -9,10 +9,10 @@
  * The successor is run from the path that this process was, with its arguments
  * and environment, and what it needs that it could not open itself: the
  * listening sockets and the pid file (inherit.h).  So it needs no privileges
- * that were dropped.  It reads the configuration, serves, and says which sockets
- * it has taken; then they are its own as well as ours, and `taken' is called.
- * Until then nothing has changed here; and if it never says so it is ended, and
- * that is said in the log.
+ * that were dropped.  It reads the configuration, serves, and says which
+ * sockets it has taken; then they are its own as well as ours, and `taken' is
+ * called.  Until then nothing has changed here; and if it never says so it is
+ * ended, and that is said in the log.
  *
  * Owner:    upgrade_new() gives a handle.
  * Threads:  main's.

@@ -61,7 +61,7 @@ struct door_socket {
 	int			 fd;
 	unsigned		 service;
 	atomic_uint		*served;	/* sockets of its address */
-	const atomic_bool	*kept;		/* another process has it, too */
+	const atomic_bool	*kept;	/* another process has it, too */
 };
 
 struct doors_opts {

@@ -22,11 +22,11 @@ def run(*command):
 @pytest.fixture
 def units(tmp_path):
     """A folder with the units, and the program that was built in them."""
-    text = (TOP / "systemd/penstock.service.in").read_text()
-    text = text.replace("@sbindir@/penstock", PROGRAM)
-    text = text.replace("@sysconfdir@", "/etc")
-    assert "@" not in re.sub(r"^#.*$|SystemCallFilter=.*", "", text,
-                             flags=re.M)
+    made = pathlib.Path(PROGRAM).parent / "systemd/penstock.service"
+    text, n = re.subn(r"^ExecStart=/\S+/sbin/penstock -c /\S+/penstock.conf$",
+                      f"ExecStart={PROGRAM} -c /etc/penstock/penstock.conf",
+                      made.read_text(), flags=re.M)
+    assert n == 1, made.read_text()
     (tmp_path / "penstock.service").write_text(text)
     (tmp_path / "penstock.socket").write_text(
         (TOP / "systemd/penstock.socket").read_text())

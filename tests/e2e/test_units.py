@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The units of systemd, as make makes them."""
 
+import os
 import pathlib
 import re
 import signal
@@ -8,7 +9,8 @@ import subprocess
 
 import pytest
 
-from penstock import Client, DEADLINE, PROGRAM, TOP, answering, wait_for
+from penstock import (Client, DEADLINE, PROGRAM, TOP, answering, free_port,
+                      wait_for)
 
 # As `systemd-analyze security' has it; what is left is that it has a network.
 MOST_EXPOSED = 1.6
@@ -106,6 +108,30 @@ def test_the_sandbox_allows_what_is_done(units, forward, upstream, gateway):
     # The kernel's own; and a limit that the unit sets already.
     own = {"restart_syscall", "execve", "prlimit64", "arch_prctl"}
     assert calls - allowed(units) - own == set()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+def test_a_file_system_that_is_read_only_will_do(
+        penstock, upstream, tmp_path):
+    server, port = upstream(answering(body=b"fine")), free_port()
+    shut = ("mount --make-rprivate / && mount -o remount,bind,ro / && "
+            "! touch {0}/x 2>/dev/null && exec \"$@\"").format(tmp_path)
+    daemon = penstock(f"""
+        [log]
+        access = stderr
+        [listener l]
+        mode = gateway
+        bind = 127.0.0.1:{port}
+        upstream = u
+        [upstream u]
+        server = {server.server}
+        pool_idle = 200ms
+        """, prefix=["unshare", "--mount", "sh", "-c", shut, "sh"])
+    with Client(port) as c:
+        assert c.request("/").body == b"fine"
+        daemon.signal(signal.SIGHUP)
+        wait_for(lambda: "reloaded:" in daemon.said())
+        assert c.request("/").body == b"fine"
 
 
 def inner(daemon):

@@ -236,7 +236,7 @@ void limit_session_count(struct limit_pass *p);
 /* It ends; does nothing if none has begun. */
 void limit_session_end(struct limit_pass *p);
 
-/* What *from has begun is *to's from now on: passes of the same limit and key. */
+/* What *from has begun is *to's from now on; of the same limit and key. */
 void limit_session_move(struct limit_pass *to, struct limit_pass *from);
 
 /*

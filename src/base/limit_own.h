@@ -88,7 +88,7 @@ limit_numbers(const struct limit *l)
 
 /* --- limit_numbers.c: other numbers ------------------------------------ */
 
-/* From now on by those; the parts come first, so that who sees one sees both. */
+/* From now on by those; the parts were made before, for who sees them. */
 void limit_publish(struct limit *l, const struct limit_spec *spec, nsec_t now);
 
 /* No worker is in the middle of reading old numbers: see limits_settle(). */

@@ -50,6 +50,7 @@ struct client {
 	struct block		*in;
 	struct scan		 scan;
 	struct wheel_timer	 timer;
+	bool			 local;		/* came by a unix socket */
 	bool			 closing;
 };
 
@@ -98,13 +99,38 @@ page_readyz(struct admin *a, struct metrics *body)
 	return ready ? 200 : 503;
 }
 
+/* Who may write to the socket may know what is in the file. */
 static int
-build_page(struct admin *a, const struct head *h, struct metrics *body,
+check_reload(struct client *c, struct metrics *body)
+{
+	struct admin *a = c->admin;
+	char *text = NULL;
+	size_t n;
+	FILE *out;
+
+	if (!c->local)
+		return 403;
+	out = open_memstream(&text, &n);
+	if (out == NULL)
+		return 500;
+	bool ok = a->opts.check(a->opts.arg, out);
+	fclose(out);
+	metric_text(body, ok ? STR("fine\n") : str_make(text, n));
+	free(text);
+	return ok ? 200 : 422;
+}
+
+static int
+build_page(struct client *c, const struct head *h, struct metrics *body,
     const char **type)
 {
+	struct admin *a = c->admin;
 	struct str path = head_str(h, h->target);
 
 	*type = "text/plain; charset=utf-8";
+	if (h->method == METHOD_POST &&
+	    str_equal(path, STR("/reload?check")))
+		return check_reload(c, body);
 	if (h->method != METHOD_GET && h->method != METHOD_HEAD)
 		return 405;
 	path = str_head(path, str_find(path, '?'));
@@ -211,7 +237,7 @@ answer(struct client *c, struct str head)
 	    head_first(&h, FIELD_CONTENT_LENGTH) != NULL ||
 	    head_first(&h, FIELD_TRANSFER_ENCODING) != NULL;
 	metrics_init(&body);
-	int status = build_page(a, &h, &body, &type);
+	int status = build_page(c, &h, &body, &type);
 	if (!metrics_text(&body, &text))
 		status = 500;
 	bool ok = respond(c, status, type, text, h.method == METHOD_HEAD);
@@ -306,13 +332,13 @@ on_accepted(void *arg, int fd, const struct addr *from)
 	struct admin *a = arg;
 	struct client *c = calloc(1, sizeof *c);
 
-	(void)from;
 	if (c == NULL || (c->stream = stream_new(a->streams, fd)) == NULL) {
 		free(c);
 		close(fd);
 		return;
 	}
 	c->admin = a;
+	c->local = from->family == ADDR_UNIX;
 	list_add_last(&a->clients, &c->link);
 	a->count++;
 	scan_init(&c->scan, SCAN_REQUEST);
@@ -364,6 +390,14 @@ admin_listen(struct admin *a, int fd)
 }
 
 void
+admin_leave(struct admin *a)
+{
+	for (unsigned i = 0; i < a->listener_count; i++)
+		listener_stop(&a->listeners[i]);
+	a->listener_count = 0;
+}
+
+void
 admin_stop(struct admin **admin)
 {
 	struct admin *a = *admin;
@@ -373,8 +407,7 @@ admin_stop(struct admin **admin)
 	*admin = NULL;
 	while (!list_is_empty(&a->clients))
 		drop(container_of(a->clients.next, struct client, link));
-	for (unsigned i = 0; i < a->listener_count; i++)
-		listener_stop(&a->listeners[i]);
+	admin_leave(a);
 	stream_pool_free(&a->streams);
 	parser_free(&a->parser);
 	free(a);

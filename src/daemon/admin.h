@@ -5,6 +5,8 @@
  *	/metrics	Prometheus text
  *	/healthz	200 as long as the process is alive
  *	/readyz		200 while it accepts clients, 503 while it drains
+ *	/reload?check	POST, over a unix socket: what a reload would say; 200
+ *			if nothing is wrong, else 422 and a line for each
  *
  * It runs on main's loop with memory of its own, so it answers while every
  * worker is saturated, and no limit applies to it.
@@ -16,6 +18,8 @@
  */
 #ifndef PENSTOCK_DAEMON_ADMIN_H
 #define PENSTOCK_DAEMON_ADMIN_H
+
+#include <stdio.h>
 
 #include "base/metric.h"
 #include "net/loop.h"
@@ -30,6 +34,8 @@ struct admin_opts {
 	void		(*metrics)(void *arg, struct metrics *m);
 	/* Are clients accepted? */
 	bool		(*is_ready)(void *arg);
+	/* Would a reload go well?  Else `out` says what is wrong. */
+	bool		(*check)(void *arg, FILE *out);
 	void		*arg;
 };
 
@@ -46,6 +52,9 @@ struct admin *admin_start(const struct admin_opts *opts);
 
 /* Serve on a listening socket; false without memory. */
 bool admin_listen(struct admin *a, int fd) MUST_USE;
+
+/* Accept nobody any more. */
+void admin_leave(struct admin *a);
 
 /* Close everything at once. */
 void admin_stop(struct admin **a);

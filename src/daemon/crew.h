@@ -21,7 +21,7 @@ struct worker;
 
 struct crew_opts {
 	struct shared		*shared;
-	struct setup		*setup;		/* the first; see crew_publish() */
+	struct setup		*setup;		/* the first */
 	const struct sockets	*sockets;
 	struct log_writer	*access_log;	/* a ring each */
 	const char		*nameservers;	/* NULL: the system's */

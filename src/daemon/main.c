@@ -39,7 +39,11 @@ run(const struct options *o)
 	const char *file = file_to_read(o);
 	struct config *config = file != NULL ? config_load(file, stderr) :
 	    config_builtin();
-	struct master_opts opts = { .config = config, .file = file };
+	struct master_opts opts = {
+		.config = config,
+		.file = file,
+		.argv = o->argv,
+	};
 	int status = EXIT_SUCCESS;
 
 	if (config == NULL)

@@ -15,22 +15,25 @@
 #include "base/random.h"
 #include "daemon/admin.h"
 #include "daemon/amounts.h"
+#include "daemon/announce.h"
 #include "daemon/crew.h"
 #include "daemon/figures.h"
 #include "daemon/health.h"
+#include "daemon/inherit.h"
 #include "daemon/logs.h"
 #include "daemon/metrics.h"
 #include "daemon/names.h"
+#include "daemon/pid_file.h"
 #include "daemon/privs.h"
 #include "daemon/reload.h"
 #include "daemon/signals.h"
 #include "daemon/sockets.h"
 #include "daemon/supervisor.h"
+#include "daemon/upgrade.h"
 #include "http/rewrite.h"
 #include "net/handover.h"
 #include "net/loop.h"
 #include "net/resolver.h"
-#include "proxy/memory.h"
 #include "proxy/setup.h"
 #include "proxy/shared.h"
 
@@ -63,6 +66,12 @@ struct master {
 	struct supervisor	*supervisor;
 	struct health		*health;
 	struct wheel_timer	 delay;		/* LEAVING */
+	struct inherit		*inherit;
+	struct upgrade		*upgrade;
+	char *const		*argv;
+	struct pid_file		 pid_file;
+	bool			 is_told_to_end;
+	bool			 is_succeeded;	/* another process serves */
 	double			 started;
 };
 
@@ -101,28 +110,6 @@ make_via(struct master *m)
 	m->shared.via = str_of(m->via);
 }
 
-static char *
-nameservers_text(const struct config *c)
-{
-	const struct conf_addrs *servers = &c->penstock.nameservers;
-	char *text;
-	struct out o;
-
-	if (servers->count == 0)
-		return NULL;
-	text = xcalloc(servers->count, ADDR_TEXT);
-	out_init(&o, text, servers->count * ADDR_TEXT);
-	for (size_t i = 0; i < servers->count; i++) {
-		char one[ADDR_TEXT];
-
-		if (i > 0)
-			out_char(&o, ',');
-		out_put(&o, addr_print(&servers->at[i], one, sizeof one));
-	}
-	out_char(&o, '\0');
-	return text;
-}
-
 static void
 init_shared(struct master *m)
 {
@@ -154,29 +141,40 @@ on_delay_over(struct wheel_timer *t)
 }
 
 static void
-end(void *arg, int signo)
+leave(struct master *m, int signo)
 {
-	struct master *m = arg;
 	const struct config *c = reload_setup(m->reload)->config;
 	nsec_t delay = c->penstock.drain_delay;
 
-	if (m->state == SERVING) {
-		m->state = LEAVING;
-		log_say(m->shared.log, SAY_NOTICE,
-		    "%s: draining%s; once more to end at once",
-		    strsignal(signo), delay != 0 ? " after drain_delay" : "");
-		reload_end(m->reload);
-		supervisor_stopping(m->supervisor,
-		    delay + c->timeouts.drain + ENDING);
-		if (delay != 0)
-			loop_arm(m->loop, &m->delay, delay);
-		else
-			on_delay_over(&m->delay);
-	} else {
+	m->state = LEAVING;
+	log_say(m->shared.log, SAY_NOTICE,
+	    "%s: draining%s; once more to end at once",
+	    strsignal(signo), delay != 0 ? " after drain_delay" : "");
+	supervisor_stopping(m->supervisor,
+	    delay + c->timeouts.drain + ENDING);
+	upgrade_cancel(m->upgrade);
+	reload_end(m->reload);
+	if (delay != 0)
+		loop_arm(m->loop, &m->delay, delay);
+	else
+		on_delay_over(&m->delay);
+}
+
+static void
+end(void *arg, int signo)
+{
+	struct master *m = arg;
+
+	if (m->is_told_to_end) {
 		log_say(m->shared.log, SAY_NOTICE, "%s: ending at once",
 		    strsignal(signo));
 		crew_stop(m->crew);
-	}
+	} else if (m->state == SERVING) {
+		leave(m, signo);
+	} else
+		log_say(m->shared.log, SAY_NOTICE, "%s: draining already; "
+		    "once more to end at once", strsignal(signo));
+	m->is_told_to_end = true;
 }
 
 static void
@@ -200,10 +198,41 @@ reopen(void *arg, int signo)
 }
 
 static void
-on_later(void *arg, int signo)
+renew(void *arg, int signo)
 {
-	log_say(((struct master *)arg)->shared.log, SAY_WARNING,
-	    "%s: not yet there, nothing is done", strsignal(signo));
+	struct master *m = arg;
+	const struct config *c = reload_setup(m->reload)->config;
+
+	(void)signo;
+	if (m->state != SERVING)
+		log_say(m->shared.log, SAY_WARNING,
+		    "no upgrade: the process is draining");
+	else if (getpid() == 1)
+		log_say(m->shared.log, SAY_ERROR, "no upgrade: with process 1 "
+		    "all others would end, the new one too");
+	else
+		upgrade_start(m->upgrade, m->pid_file.fd,
+		    c->penstock.upgrade_timeout);
+}
+
+/* A successor serves. */
+static void
+on_taken(void *arg, pid_t successor)
+{
+	struct master *m = arg;
+
+	m->is_succeeded = true;
+	supervisor_succeeded(m->supervisor, successor);
+	reload_end(m->reload);
+	admin_leave(m->admin);
+	on_delay_over(&m->delay);
+}
+
+static void
+on_child(void *arg, int signo)
+{
+	(void)signo;
+	upgrade_on_child(((struct master *)arg)->upgrade);
 }
 
 static const struct signals_row signal_table[] = {
@@ -211,7 +240,8 @@ static const struct signals_row signal_table[] = {
 	{ SIGINT, end },
 	{ SIGHUP, hang_up },
 	{ SIGUSR1, reopen },
-	{ SIGUSR2, on_later },
+	{ SIGUSR2, renew },
+	{ SIGCHLD, on_child },
 };
 
 /* --- what operators read ------------------------------------------------ */
@@ -250,17 +280,24 @@ is_ready(void *arg)
 }
 
 static bool
+check_reload(void *arg, FILE *out)
+{
+	return reload_check(((struct master *)arg)->reload, out);
+}
+
+static bool
 start_admin(struct master *m)
 {
 	m->admin = admin_start(&(struct admin_opts){
 		.loop = m->loop,
 		.metrics = write_metrics,
 		.is_ready = is_ready,
+		.check = check_reload,
 		.arg = m,
 	});
 	FOR_EACH_SOCKET_SET(set, m->sockets)
 		if (set->listener == SOCKETS_OF_ADMIN &&
-		    !admin_listen(m->admin, set->fds[0]))
+		    set->count > 0 && !admin_listen(m->admin, set->fds[0]))
 			return false;
 	return true;
 }
@@ -310,20 +347,43 @@ start_base(struct master *m)
 	return true;
 }
 
+static bool
+open_pid_file(struct master *m)
+{
+	const char *path = m->config->penstock.pid_file;
+	int err = pid_file_open(&m->pid_file, path,
+	    inherit_take_file(m->inherit, "@pid"));
+
+	if (err != 0)
+		complain(path, err);
+	return err == 0;
+}
+
 /* Files and ports are opened before privileges are dropped. */
 static bool
 start_outside(struct master *m)
 {
 	struct shared *s = &m->shared;
 
+	m->inherit = inherit_new(stderr);
 	init_shared(m);
-	m->sockets = sockets_new(m->config, s->workers, stderr);
+	m->sockets = sockets_new(m->config, s->workers, m->inherit, stderr);
 	if (m->sockets == NULL || !logs_open_access(&m->logs, &m->config->log,
-	    s->workers, stderr))
+	    s->workers, stderr) || !open_pid_file(m))
 		return false;
 	logs_give(&m->logs, privs_uid(m->config->penstock.user));
 	if (!privs_drop(m->config->penstock.user, stderr))
 		return false;
+	inherit_close_rest(m->inherit, stderr);
+	m->upgrade = upgrade_new(&(struct upgrade_opts){
+		.loop = m->loop,
+		.log = s->log,
+		.signals = m->signals,
+		.sockets = m->sockets,
+		.argv = m->argv,
+		.taken = on_taken,
+		.arg = m,
+	});
 	return true;
 }
 
@@ -369,7 +429,7 @@ static bool
 start_serving(struct master *m)
 {
 	m->hosts = hosts_read(m->config->penstock.hosts);
-	m->nameservers = nameservers_text(m->config);
+	m->nameservers = names_servers(m->config);
 	int err = resolver_new(&m->resolver, m->loop, &(struct resolver_opts){
 		.servers = m->nameservers,
 		.hosts = m->hosts,
@@ -433,6 +493,8 @@ stop_loop(struct master *m)
 	names_stop(&m->names);
 	resolver_free(&m->resolver);
 	loop_cancel(m->loop, &m->delay);
+	upgrade_free(&m->upgrade);
+	inherit_free(&m->inherit);
 	signals_free(&m->signals);
 	blocks_fini(&m->blocks);
 	loop_free(&m->loop);
@@ -452,6 +514,7 @@ stop(struct master *m)
 	free(m->nameservers);
 	free(m->via);
 	sockets_free(&m->sockets);
+	pid_file_close(&m->pid_file, m->is_succeeded);
 	if (m->shared.sessions != NULL)
 		gate_free(&m->shared.sessions);
 	if (m->shared.limits != NULL)
@@ -461,89 +524,20 @@ stop(struct master *m)
 	resolver_global_fini();
 }
 
-/* --- saying so --------------------------------------------------------- */
+/* --- all of it --------------------------------------------------------- */
 
-static struct memory_opts
-memory_opts(const struct config *c)
-{
-	uint64_t descriptors = privs_raise_descriptors();
-	unsigned workers = amounts_workers(c);
-
-	return (struct memory_opts){
-		.config = c,
-		.workers = workers,
-		.sessions = amounts_sessions(c, descriptors),
-		.descriptors = descriptors,
-		.admin = c->admin.bind.count == 0 ? 0 :
-		    admin_memory(amounts_page(c)),
-		.logs = logs_memory(&c->log, workers),
-	};
-}
-
-static uint64_t
-mib(uint64_t bytes)
-{
-	return (bytes + 1024 * 1024 - 1) / (1024 * 1024);
-}
-
-/* Tables of keyed limits and of turns are made once and never grow. */
+/* No other process is or was in our place, or not any more. */
 static void
-say_memory(const struct master *m)
+on_alone(void *arg)
 {
-	const struct setup *setup = reload_setup(m->reload);
-	struct memory_opts o = memory_opts(setup->config);
-	struct memory_row rows[MEMORY_ROWS];
+	struct master *m = arg;
+	int err = pid_file_write(&m->pid_file);
 
-	log_say(m->shared.log, SAY_INFO, "memory: %" PRIu64 " MiB in the "
-	    "worst case; -t tells for what",
-	    mib(memory_worst(&o, rows)));
-	for (size_t i = 0; i < setup->config->limit_count; i++) {
-		const struct limit *l = setup->limits[i];
-
-		size_t bytes = limit_tables(limit_spec(l),
-		    m->shared.workers + 1);
-
-		if (bytes != 0)
-			log_say(m->shared.log, SAY_INFO, "limit %s: %zu KiB "
-			    "of tables", limit_spec(l)->name, bytes / 1024);
-	}
-}
-
-static void
-print_memory(FILE *out, const struct config *c)
-{
-	struct memory_row rows[MEMORY_ROWS];
-	struct memory_opts o = memory_opts(c);
-	uint64_t sum = memory_worst(&o, rows);
-
-	fprintf(out, "memory in the worst case, but for the kernel's and the "
-	    "configuration itself,\nwith %u workers and %" PRIu64
-	    " descriptors, so max_connections = %" PRIu64 ":\n",
-	    o.workers, o.descriptors, o.sessions);
-	for (size_t i = 0; i < MEMORY_ROWS; i++)
-		fprintf(out, "%8" PRIu64 " MiB  %-24s %s\n",
-		    mib(rows[i].bytes), rows[i].what, rows[i].bound);
-	fprintf(out, "%8" PRIu64 " MiB  in all\n", mib(sum));
-}
-
-static void
-print_addresses(const struct master *m)
-{
-	char text[ADDR_TEXT + 108];
-
-	const struct config *c = reload_setup(m->reload)->config;
-
-	FOR_EACH_SOCKET_SET(set, m->sockets)
-		printf("penstock: %s on %s\n",
-		    set->listener == SOCKETS_OF_ADMIN ? "admin" :
-		    c->listener[set->listener].name_,
-		    addr_print(&set->addr, text, sizeof text));
-	if (m->file == NULL)
-		printf("penstock: no configuration file, so this is the "
-		    "built-in one; try\n"
-		    "  curl -x http://127.0.0.1:8080 http://example.com/\n"
-		    "  curl http://127.0.0.1:9480/metrics\n");
-	fflush(stdout);
+	if (err != 0)
+		log_say(m->shared.log, SAY_ERROR, "%s: %s", m->pid_file.path,
+		    strerror(-err));
+	supervisor_ready(m->supervisor, crew_workers(m->crew),
+	    m->shared.workers);
 }
 
 int
@@ -552,7 +546,9 @@ master_run(const struct master_opts *opts)
 	struct master m = {
 		.config = opts->config,
 		.file = opts->file,
+		.argv = opts->argv,
 		.state = STARTING,
+		.pid_file = { .fd = -1 },
 		.started = wall_seconds(),
 	};
 	bool ok;
@@ -562,10 +558,13 @@ master_run(const struct master_opts *opts)
 	ok = ok && start_outside(&m) && start_serving(&m);
 	if (ok) {
 		m.state = SERVING;
-		print_addresses(&m);
-		say_memory(&m);
-		supervisor_ready(m.supervisor, crew_workers(m.crew),
-		    m.shared.workers);
+		announce_start(&(struct announce_opts){
+			.log = m.shared.log,
+			.setup = reload_setup(m.reload),
+			.sockets = m.sockets,
+			.is_builtin = m.file == NULL,
+		});
+		inherit_tell(m.inherit, m.loop, on_alone, &m);
 		loop_run(m.loop);
 	} else if (m.crew != NULL)
 		crew_stop(m.crew);
@@ -576,7 +575,7 @@ master_run(const struct master_opts *opts)
 int
 master_test(const struct master_opts *opts, FILE *out)
 {
-	struct sockets *s = sockets_new(opts->config, 1, stderr);
+	struct sockets *s = sockets_new(opts->config, 1, NULL, stderr);
 	bool ok = privs_check(opts->config->penstock.user, stderr);
 
 	ok = logs_check(&opts->config->log, stderr) && ok;
@@ -587,6 +586,6 @@ master_test(const struct master_opts *opts, FILE *out)
 	sockets_free(&s);
 	fprintf(out, "penstock: %s: fine\n",
 	    opts->file != NULL ? opts->file : "built-in configuration");
-	print_memory(out, opts->config);
+	announce_memory(out, opts->config);
 	return EXIT_SUCCESS;
 }

@@ -9,8 +9,9 @@
  *
  * SIGTERM and SIGINT drain: LEAVING is the time `drain_delay' in which others
  * are told not to come, and who comes is served.  SIGHUP reloads (reload.h);
- * SIGUSR1 has the logs open their files again; SIGUSR2 is caught and said to be
- * not yet there.  The service manager is told of each step (supervisor.h).
+ * SIGUSR1 has the logs open their files again; SIGUSR2 starts a successor
+ * (upgrade.h), and when that serves, this one is DRAINING.  The service manager
+ * is told of each step (supervisor.h).
  *
  * Threads:  main's.
  */
@@ -22,6 +23,7 @@
 struct master_opts {
 	struct config	*config;
 	const char	*file;			/* NULL: the built-in one */
+	char *const	*argv;			/* of main() */
 };
 
 /*

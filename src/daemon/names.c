@@ -213,3 +213,25 @@ names_stop(struct names **names)
 		forget(name_at(l));
 	free(n);
 }
+
+char *
+names_servers(const struct config *c)
+{
+	const struct conf_addrs *servers = &c->penstock.nameservers;
+	char *text;
+	struct out o;
+
+	if (servers->count == 0)
+		return NULL;
+	text = xcalloc(servers->count, ADDR_TEXT);
+	out_init(&o, text, servers->count * ADDR_TEXT);
+	for (size_t i = 0; i < servers->count; i++) {
+		char one[ADDR_TEXT];
+
+		if (i > 0)
+			out_char(&o, ',');
+		out_put(&o, addr_print(&servers->at[i], one, sizeof one));
+	}
+	out_char(&o, '\0');
+	return text;
+}

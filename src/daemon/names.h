@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "net/resolver.h"
 
+struct config;
 struct names;
 struct setup;
 
@@ -39,5 +40,8 @@ struct names *names_start(const struct names_opts *opts);
 #define NAMES_PATIENCE	(5 * NSEC_PER_SEC)
 bool names_set(struct names *n, const struct setup *setup);
 void names_stop(struct names **n);
+
+/* The name servers of c, as resolver.h wants them; or NULL.  For free(3). */
+char *names_servers(const struct config *c);
 
 #endif

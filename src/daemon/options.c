@@ -25,7 +25,7 @@ options_read(struct options *o, int argc, char **argv)
 {
 	int c;
 
-	*o = (struct options){ .what = DO_RUN };
+	*o = (struct options){ .what = DO_RUN, .argv = argv };
 	while ((c = getopt(argc, argv, "c:tTVh")) != -1)
 		switch (c) {
 		case 'c':

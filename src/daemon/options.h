@@ -21,6 +21,7 @@ enum options_do {
 struct options {
 	enum options_do	 what;
 	const char	*file;	/* -c; NULL if not given */
+	char *const	*argv;	/* all of them */
 };
 
 /* False when they can't be understood; said on stderr. */

@@ -236,6 +236,15 @@ reload_on_asked(void *arg)
 		publish(r);
 }
 
+/* Of the setup that isn't in use; others may still hold it. */
+static void
+let_go(struct reload *r)
+{
+	setup_ease(r->next);
+	setup_release(r->next);
+	r->next = NULL;
+}
+
 /*
  * The workers have all come to the end of whatever they did before, and none
  * hands connections over by the setup before: see doors.h.
@@ -247,8 +256,7 @@ reload_on_published(void *arg)
 	const struct config *c = r->current->config;
 
 	r->state = IDLE;
-	setup_release(r->next);
-	r->next = NULL;
+	let_go(r);
 	limits_settle(r->opts.shared->limits, loop_now(r->opts.loop));
 	sockets_sweep(r->opts.sockets);
 	log_say(r->opts.shared->log, SAY_NOTICE, "reloaded: %zu listeners, "
@@ -283,6 +291,5 @@ reload_end(struct reload *r)
 	sockets_abandon(r->opts.sockets);
 	logs_abandon(&r->logs);
 	names_set(r->names, r->current);
-	setup_release(r->next);
-	r->next = NULL;
+	let_go(r);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/inherit.h"
 #include "net/listener.h"
 
 static struct socket_set *
@@ -55,7 +56,8 @@ close_set(struct socket_set *set)
 	for (unsigned i = 0; i < set->count; i++)
 		close(set->fds[i]);
 	if (set->wanted.family == ADDR_UNIX) {
-		if (set->listener != SOCKETS_LEAVING)
+		if (set->listener != SOCKETS_LEAVING &&
+		    !atomic_load(&set->kept))
 			unlink(set->wanted.path);
 		free((char *)set->wanted.path);
 	}
@@ -69,7 +71,9 @@ note_bound(struct socket_set *set)
 	socklen_t len = sizeof ss;
 
 	set->addr = set->wanted;
-	if (set->addr.family != ADDR_UNIX && set->addr.port == 0 &&
+	/* One of a service manager may be bound to another than configured. */
+	if (set->addr.family != ADDR_UNIX && set->count > 0 &&
+	    (set->addr.port == 0 || set->name[0] != '\0') &&
 	    getsockname(set->fds[0], (struct sockaddr *)&ss, &len) == 0)
 		addr_from_sockaddr(&set->addr, (struct sockaddr *)&ss, len);
 }
@@ -85,16 +89,47 @@ assign(struct sockets *s, struct socket_set *set)
 		set->workers[i] = (uint8_t)(s->turn++ % s->workers);
 }
 
+/* A listener, as it is configured. */
+struct wanted {
+	const char		*name;
+	const struct conf_addrs	*binds;
+	int			 listener;	/* index, or SOCKETS_OF_ADMIN */
+};
+
+/* Sockets that came with the start. */
+static bool
+inherit_one(const struct sockets *s, const struct wanted *w,
+    const struct addr *at, struct socket_set *set)
+{
+	struct inherit_got got = {
+		.fds = set->fds,
+		.max = SOCKETS_PER_ADDRESS,
+	};
+
+	if (!inherit_take(s->inherit, &(struct inherit_wish){ w->name, at,
+	    w->binds }, &got))
+		return false;
+	set->count = got.count;
+	atomic_init(&set->kept, got.kept);
+	if (got.named)
+		snprintf(set->name, sizeof set->name, "%s", w->name);
+	return true;
+}
+
 /* Bind one address, into what is coming. */
 static bool
-bind_one(struct sockets *s, const struct addr *at, int listener, FILE *errors)
+bind_one(struct sockets *s, const struct wanted *w, const struct addr *at,
+    FILE *errors)
 {
 	struct socket_set *set = xcalloc(1, sizeof *set);
-	bool one = at->family == ADDR_UNIX || listener == SOCKETS_OF_ADMIN;
+	bool one = at->family == ADDR_UNIX || w->listener == SOCKETS_OF_ADMIN;
 	char text[ADDR_TEXT + 108];
 	int err;
 
 	list_init(&set->link);
+	set->id = ++s->last_id;
+	if (inherit_one(s, w, at, set))
+		goto have_set;
 	set->count = one ? 1 : s->workers;
 	err = bind_address(at, set->fds, set->count, is_beside(s, at));
 	if (err != 0) {
@@ -103,11 +138,12 @@ bind_one(struct sockets *s, const struct addr *at, int listener, FILE *errors)
 		free(set);
 		return false;
 	}
+have_set:
 	set->wanted = *at;
 	if (at->family == ADDR_UNIX)
 		set->wanted.path = xstrdup(at->path);
 	note_bound(set);
-	set->listener = set->next = listener;
+	set->listener = set->next = w->listener;
 	list_add_last(&s->coming, &set->link);
 	return true;
 }
@@ -157,14 +193,13 @@ is_kept(const struct sockets *s, const struct addr *at, int listener)
 }
 
 static bool
-bind_new(struct sockets *s, const struct conf_addrs *addrs, int listener,
-    FILE *errors)
+bind_new(struct sockets *s, const struct wanted *w, FILE *errors)
 {
 	bool ok = true;
 
-	for (size_t i = 0; i < addrs->count; i++)
-		if (!is_kept(s, &addrs->at[i], listener) &&
-		    !bind_one(s, &addrs->at[i], listener, errors))
+	for (size_t i = 0; i < w->binds->count; i++)
+		if (!is_kept(s, &w->binds->at[i], w->listener) &&
+		    !bind_one(s, w, &w->binds->at[i], errors))
 			ok = false;
 	return ok;
 }
@@ -180,9 +215,11 @@ sockets_prepare(struct sockets *s, const struct config *c, FILE *errors)
 	for (size_t i = 0; i < c->listener_count; i++)
 		keep(s, &c->listener[i].bind, (int)i);
 
-	ok = bind_new(s, &c->admin.bind, SOCKETS_OF_ADMIN, errors);
+	ok = bind_new(s, &(struct wanted){ "admin", &c->admin.bind,
+	    SOCKETS_OF_ADMIN }, errors);
 	for (size_t i = 0; i < c->listener_count; i++)
-		if (!bind_new(s, &c->listener[i].bind, (int)i, errors))
+		if (!bind_new(s, &(struct wanted){ c->listener[i].name_,
+		    &c->listener[i].bind, (int)i }, errors))
 			ok = false;
 	if (!ok)
 		sockets_abandon(s);
@@ -201,7 +238,7 @@ static void
 part_with(struct socket_set *set)
 {
 	if (set->listener != SOCKETS_LEAVING &&
-	    set->wanted.family == ADDR_UNIX)
+	    set->wanted.family == ADDR_UNIX && !atomic_load(&set->kept))
 		unlink(set->wanted.path);
 	set->listener = SOCKETS_LEAVING;
 }
@@ -256,18 +293,21 @@ sockets_sweep(struct sockets *s)
 /* --- all of them ------------------------------------------------------- */
 
 struct sockets *
-sockets_new(const struct config *c, unsigned workers, FILE *errors)
+sockets_new(const struct config *c, unsigned workers,
+    struct inherit *inherit, FILE *errors)
 {
 	struct sockets *s = xcalloc(1, sizeof *s);
 
 	list_init(&s->sets);
 	list_init(&s->coming);
 	s->workers = workers;
+	s->inherit = inherit;
 	if (!sockets_prepare(s, c, errors)) {
 		sockets_free(&s);
 		return NULL;
 	}
 	sockets_commit(s);
+	s->inherit = NULL;
 	return s;
 }
 
@@ -341,7 +381,8 @@ sockets_of_worker(const struct sockets *s, unsigned worker,
 		for (unsigned i = 0; set->listener >= 0 && i < set->count; i++)
 			if (set->workers[i] == worker)
 				to[n++] = (struct door_socket){ set->fds[i],
-				    (unsigned)set->listener, &set->served };
+				    (unsigned)set->listener, &set->served,
+				    &set->kept };
 	}
 	*out = to;
 	return n;

@@ -7,7 +7,7 @@
  * before privileges are dropped.  A reload binds what is new, or nothing:
  *
  *	sockets_prepare()	what is new is bound, or can't be
- *	sockets_commit()	that counts now; what isn't wanted any more leaves
+ *	sockets_commit()	that counts; what isn't wanted any more leaves
  *	sockets_abandon()	or: what was bound is closed, all is as it was
  *
  * What leaves is open until its last client is out of the queue.  If it is
@@ -26,8 +26,11 @@
 #include "base/addr.h"
 #include "base/list.h"
 #include "config/config.h"
+#include "config/table.h"
 #include "proxy/doors.h"
 #include "proxy/setup.h"
+
+struct inherit;
 
 enum { SOCKETS_PER_ADDRESS = 64 };
 
@@ -37,6 +40,7 @@ enum { SOCKETS_OF_ADMIN = -1, SOCKETS_LEAVING = -2 };
 /* The sockets of one address. */
 struct socket_set {
 	struct list	 link;
+	unsigned	 id;		/* no other ever has it */
 	struct addr	 wanted;	/* as configured */
 	struct addr	 addr;		/* as bound: port 0 is resolved */
 	int		 fds[SOCKETS_PER_ADDRESS];
@@ -45,6 +49,12 @@ struct socket_set {
 	int		 listener;
 	int		 next;		/* by what is prepared */
 	atomic_uint	 served;	/* of them, by workers */
+	/*
+	 * Another process has them, too: who gave them to us, or a successor.
+	 * So they aren't closed for good, nor is a path removed.
+	 */
+	atomic_bool	 kept;
+	char		 name[CONF_NAME_MAX + 1]; /* given for it, or "" */
 };
 
 struct sockets {
@@ -53,6 +63,8 @@ struct sockets {
 	unsigned	 count;		/* of sets */
 	unsigned	 workers;
 	unsigned	 turn;		/* whose worker the next one is */
+	unsigned	 last_id;
+	struct inherit	*inherit;	/* at start; or NULL */
 };
 
 #define FOR_EACH_SOCKET_SET(set, s)					\
@@ -60,11 +72,12 @@ struct sockets {
 	    set != NULL; set = sockets_next((s), set))
 
 /*
- * Bind everything that c names, with `workers` sockets an address.  NULL when
- * something can't be bound: all of that is written to `errors`, a line each.
+ * Bind everything that c names, with `workers` sockets an address, but for what
+ * is inherited (or NULL: nothing).  NULL when something can't be bound: all of
+ * that is written to `errors`, a line each.
  */
 struct sockets *sockets_new(const struct config *c, unsigned workers,
-    FILE *errors);
+    struct inherit *inherit, FILE *errors);
 void sockets_free(struct sockets **s);
 
 /* The set after that one, or the first after NULL; NULL at the end. */

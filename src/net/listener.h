@@ -47,9 +47,9 @@ struct listener_opts {
  * address), with TCP_NODELAY and SO_KEEPALIVE for accepted ones to inherit.
  * Binds once without SO_REUSEPORT first, so that a second instance is
  * -EADDRINUSE; but not if `beside` others of our own, which are about to leave
- * an address that this one has a part of.  With port 0, all sockets get the same free one.  0 and fds[],
- * or -errno and none.  A stale unix socket that nobody listens on is removed;
- * the new one has mode 0660.
+ * an address that this one is a part of.  With port 0, all sockets get the same
+ * free one.  0 and fds[], or -errno and none.  A stale unix socket that nobody
+ * listens on is removed; the new one has mode 0660.
  */
 int bind_address(const struct addr *at, int fds[], unsigned count,
     bool beside) MUST_USE;

@@ -24,6 +24,7 @@ struct adopted {
 	struct listener		*listener;
 	int			 fd;		/* not ours */
 	atomic_uint		*served;	/* main's */
+	const atomic_bool	*kept;		/* also */
 	bool			 leaves;
 	struct wheel_timer	 patience;	/* with those who come yet */
 };
@@ -37,6 +38,7 @@ static void		on_accepted(void *arg, int fd,
 			    const struct addr *from);
 static void		on_shortage(void *arg, int err);
 static void		on_drained(void *arg);
+static void		close_socket(struct adopted *s);
 
 void
 accepting_init(struct accepting *a, struct worker *w, struct mail *unserved)
@@ -228,6 +230,7 @@ adopt(struct accepting *a, struct door *door, const struct door_socket *at)
 	s->door = door;
 	s->fd = at->fd;
 	s->served = at->served;
+	s->kept = at->kept;
 	wheel_timer_init(&s->patience, on_patience_over);
 	list_init(&s->link);
 	s->listener = listener_start(loop, &(struct listener_opts){
@@ -258,15 +261,6 @@ find_socket(const struct doors *d, int fd)
 	return NULL;
 }
 
-static bool
-is_adopted(const struct accepting *a, int fd)
-{
-	LIST_FOR_EACH(l, &a->sockets)
-		if (adopted_at(l)->fd == fd)
-			return true;
-	return false;
-}
-
 static void
 lead_to(struct adopted *s, struct door *door)
 {
@@ -277,9 +271,20 @@ lead_to(struct adopted *s, struct door *door)
 	door_leave(from);
 }
 
+/* Another process has it too, and sees to those in its queue. */
+static bool
+is_kept(const struct adopted *s)
+{
+	return atomic_load(s->kept);
+}
+
 static void
 let_go(struct adopted *s)
 {
+	if (is_kept(s)) {
+		close_socket(s);
+		return;
+	}
 	s->leaves = true;
 	(void)listener_refuse_new(s->fd);
 	loop_arm(s->door->worker->loop, &s->patience, ACCEPTING_LEAVES);
@@ -308,12 +313,24 @@ accepting_change(struct accepting *a, struct doors *to)
 	}
 }
 
+/* Without a client anywhere none is expected, and nobody is waited for. */
 static void
 drain(struct adopted *s)
 {
+	if (is_kept(s) || gate_taken(s->door->worker->shared->sessions) > 0) {
+		let_go(s);
+		return;
+	}
 	s->leaves = true;
 	(void)listener_refuse_new(s->fd);
 	listener_drain(s->listener);
+}
+
+/* The others it has, or had: it may have begun to drain meanwhile. */
+static bool
+is_new(const struct doors *d, const struct door_socket *at)
+{
+	return d->before == NULL || find_socket(d->before, at->fd) == NULL;
 }
 
 bool
@@ -324,7 +341,7 @@ accepting_open(struct accepting *a, struct doors *to)
 	for (unsigned i = 0; i < to->opts.socket_count; i++) {
 		const struct door_socket *at = &to->opts.sockets[i];
 
-		if (is_adopted(a, at->fd) || a->worker->stopping)
+		if (!is_new(to, at) || a->worker->stopping)
 			continue;
 		if (!adopt(a, &to->at[at->service], at))
 			ok = false;
@@ -342,7 +359,7 @@ close_socket(struct adopted *s)
 	struct worker *w = s->door->worker;
 	struct accepting *a = &w->accepting;
 
-	if (w->draining)
+	if (w->draining && !is_kept(s))
 		listener_close(s->fd);
 	shut(s);
 	if (!list_is_empty(&a->sockets))

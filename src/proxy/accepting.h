@@ -38,7 +38,7 @@ struct accepting {
 	nsec_t			 said_shortage;	/* when it was last said */
 };
 
-/* `unserved` is put to main whenever a socket that left isn't served any more. */
+/* `unserved` is put to main when a socket that left isn't served any more. */
 void accepting_init(struct accepting *a, struct worker *w,
     struct mail *unserved);
 void accepting_fini(struct accepting *a);

@@ -9,7 +9,7 @@
 #include "proxy/session.h"
 #include "proxy/worker.h"
 
-static mail_fn	on_post, on_moved, on_left;
+static mail_fn	on_post, on_moved, on_settle, on_ease, on_left;
 
 struct doors *
 doors_new(const struct doors_opts *opts)
@@ -24,6 +24,8 @@ doors_new(const struct doors_opts *opts)
 	d->users = 1;			/* until others take their place */
 	mail_init(&d->post, on_post);
 	mail_init(&d->moved, on_moved);
+	mail_init(&d->settle, on_settle);
+	mail_init(&d->ease, on_ease);
 	mail_init(&d->left, on_left);
 	for (unsigned i = 0; i < s->service_count; i++)
 		d->at[i] = (struct door){ d->worker, &s->services[i], d };
@@ -33,16 +35,12 @@ doors_new(const struct doors_opts *opts)
 	return d;
 }
 
-/* Main's. */
-static void
+void
 doors_free(struct doors *d)
 {
-	struct setup *s = d->setup;
-
 	list_remove(&d->link);
 	free(d->opts.sockets);
 	free(d);
-	setup_release(s);
 }
 
 static struct loop *
@@ -55,12 +53,35 @@ main_loop(const struct doors *d)
 
 /* --- coming and going -------------------------------------------------- */
 
+/* Whoever is in the middle of something may still look at the setup. */
+static void
+settle_later(struct doors *d)
+{
+	if (d->users == d->tunnels)
+		loop_later(d->worker->loop, &d->settle);
+}
+
+static void
+on_settle(struct mail *m)
+{
+	struct doors *d = container_of(m, struct doors, settle);
+	struct loop *loop = main_loop(d);
+	bool all_left = d->users == 0;
+
+	ASSERT(d->users == d->tunnels);
+	if (!d->eased)
+		loop_post(loop, &d->ease);
+	d->eased = true;
+	if (all_left)
+		loop_post(loop, &d->left);	/* may be gone now */
+}
+
 static void
 leave(struct doors *d)
 {
-	ASSERT(d->users > 0);
-	if (--d->users == 0)
-		loop_post(main_loop(d), &d->left);	/* may be gone now */
+	ASSERT(d->users > d->tunnels);
+	d->users--;
+	settle_later(d);
 }
 
 void
@@ -69,10 +90,35 @@ door_leave(struct door *d)
 	leave(d->doors);
 }
 
+void
+door_tunnel_begins(struct door *at)
+{
+	at->doors->tunnels++;
+	settle_later(at->doors);
+}
+
+void
+door_tunnel_leaves(struct door *at)
+{
+	at->doors->tunnels--;
+	at->doors->users--;
+	settle_later(at->doors);
+}
+
+static void
+on_ease(struct mail *m)
+{
+	setup_ease(container_of(m, struct doors, ease)->setup);
+}
+
 static void
 on_left(struct mail *m)
 {
-	doors_free(container_of(m, struct doors, left));
+	struct doors *d = container_of(m, struct doors, left);
+	struct setup *s = d->setup;
+
+	doors_free(d);
+	setup_release(s);
 }
 
 static struct door *
@@ -107,10 +153,9 @@ static void
 use_upstreams(const struct setup *s, const struct setup *before,
     unsigned worker)
 {
-	for (size_t i = 0; i < s->config->upstream_count; i++)
+	for (size_t i = 0; i < s->upstream_count; i++)
 		upstream_use(s->upstreams[i], worker, s->round);
-	for (size_t i = 0; before != NULL &&
-	    i < before->config->upstream_count; i++)
+	for (size_t i = 0; before != NULL && i < before->upstream_count; i++)
 		upstream_disuse(before->upstreams[i], worker, s->round);
 }
 

@@ -25,8 +25,9 @@
  * an exchange has pointers to.  At its next request it moves to the newest that
  * the worker has, unless its listener is gone: then that is its last.  The last
  * to leave old doors tells main, which frees them, and with the last of its
- * doors the setup.  So nothing of this is shared by workers: `users` is the
- * worker's, `holds` of the setup is main's.
+ * doors the setup.  Tunnels, which may last, are told apart: when they alone
+ * are left, main is told that, too.  So nothing of this is shared by workers:
+ * `users` is the worker's, `holds` of the setup is main's.
  *
  * Owner:    the setup, on whose list they are.
  * Threads:  made and freed by main; the rest the worker's.
@@ -46,8 +47,8 @@ struct setup;
 struct worker;
 
 /*
- * A service at one worker: where sessions come in, through whichever socket
- * of whichever worker.
+ * A service at one worker: where sessions come in, through whichever socket of
+ * whichever worker.
  */
 struct door {
 	struct worker		*worker;
@@ -60,6 +61,7 @@ struct door_socket {
 	int			 fd;
 	unsigned		 service;
 	atomic_uint		*served;	/* sockets of its address */
+	const atomic_bool	*kept;	/* another process has it, too */
 };
 
 struct doors_opts {
@@ -77,10 +79,14 @@ struct doors {
 	struct worker		*worker;
 	struct setup		*setup;
 	struct doors		*before;	/* between ENTER and OPEN */
-	unsigned		 users;		/* sessions, sockets; see above */
+	unsigned		 users;		/* sessions, sockets, ... */
+	unsigned		 tunnels;	/* of them */
+	bool			 eased;		/* and told main of it */
 	bool			 entered;
 	struct mail		 post;		/* to the worker */
 	struct mail		 moved;		/* to main */
+	struct mail		 settle;	/* the worker's own */
+	struct mail		 ease;		/* tunnels alone are left */
 	struct mail		 left;		/* the last has */
 	struct list		 link;		/* of the setup; main's */
 	struct door		 at[];		/* by index of the service */
@@ -88,20 +94,26 @@ struct doors {
 
 struct doors *doors_new(const struct doors_opts *opts);
 
+/* For setup.c, when nobody runs any more. */
+void doors_free(struct doors *d);
+
 /* First ENTER, then OPEN: see above. */
 void doors_post(struct doors *d);
 
 /* The same at once, of a worker that doesn't run yet.  False: no memory. */
 bool doors_begin(struct doors *d) MUST_USE;
 
-/* Where that listener's connections come in, by the newest doors that have it. */
+/* Where that listener's connections come in; by the newest doors with it. */
 struct door *doors_find(const struct worker *w,
     const struct listener_state *state);
 
 /* The same listener in the newest doors; NULL if it isn't there. */
 struct door *doors_follow(const struct door *at);
 
-/* Somebody uses a door; or does no more, nor its setup: call that last. */
+/*
+ * Somebody uses a door; or does no more, nor its setup, which are there until
+ * the end of the turn.
+ */
 static inline void
 door_enter(struct door *d)
 {
@@ -109,5 +121,9 @@ door_enter(struct door *d)
 }
 
 void door_leave(struct door *d);
+
+/* A session has become a tunnel; and leaves. */
+void door_tunnel_begins(struct door *d);
+void door_tunnel_leaves(struct door *d);
 
 #endif

@@ -85,8 +85,12 @@ session_close(struct session *s)
 	list_remove(&s->link);
 	atomic_fetch_sub(&s->door->service->state->sessions, 1);
 	stat_decrement(&stats(s)->sessions);
+	bool tunnels = s->tunnels;
 	slab_give(&w->sessions, s);
-	door_leave(door);
+	if (tunnels)
+		door_tunnel_leaves(door);
+	else
+		door_leave(door);
 	worker_session_over(w);
 }
 
@@ -259,6 +263,8 @@ client_detach(struct session *s)
 
 	stream_set_reader(stream, NULL, NULL);
 	s->stream = NULL;
+	s->tunnels = true;
+	door_tunnel_begins(s->door);
 	return stream;
 }
 

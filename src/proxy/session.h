@@ -62,6 +62,7 @@ struct session {
 	uint8_t			 state;
 	bool			 ended;		/* the client has sent FIN */
 	bool			 to_head;	/* what can't be read */
+	bool			 tunnels;	/* that took its stream */
 };
 
 /*

@@ -25,8 +25,8 @@ void session_limits_leave(struct session *s);
 
 /*
  * Be counted by those of another setup's service instead: by what is in both as
- * before, by what is new if there is room.  Nobody is thrown out.  False without
- * memory: then all is as it was.
+ * before, by what is new if there is room.  Nobody is thrown out.  False
+ * without memory: then all is as it was.
  */
 bool session_limits_move(struct session *s, const struct service *to);
 

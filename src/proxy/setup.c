@@ -101,6 +101,7 @@ make_limits(struct setup *s, nsec_t now)
 {
 	const struct config *c = s->config;
 
+	s->limit_count = c->limit_count;
 	s->limits = xcalloc(c->limit_count, sizeof *s->limits);
 	for (size_t i = 0; i < c->limit_count; i++) {
 		struct limit_spec spec = setup_limit_spec(&c->limit[i]);
@@ -158,7 +159,7 @@ make_route(struct setup *s, struct route *r,
 	int index = route != NULL ? route->upstream : listener->upstream;
 	const struct conf_upstream *upstream = NULL;
 
-	r->name = route != NULL ? route->name_ : "";
+	r->name = "";
 	if (index != CONF_NO_REF) {
 		upstream = &s->config->upstream[index];
 		r->upstream = s->upstreams[index];
@@ -199,6 +200,7 @@ make_routes(struct setup *s)
 	for (size_t i = 0; i < c->route_count; i++)
 		count += c->route[i].listener.count;
 	s->routes = xcalloc(count, sizeof *s->routes);
+	s->route_count = count;
 
 	struct route *r = s->routes;
 	for (size_t i = 0; i < c->route_count; i++)
@@ -207,6 +209,7 @@ make_routes(struct setup *s)
 			struct service *service = &s->services[at];
 
 			make_route(s, r, &c->listener[at], &c->route[i]);
+			r->name = xstrdup(c->route[i].name_);
 			if (service->router == NULL)
 				service->router = router_new();
 			router_add(service->router, &c->route[i], r);
@@ -223,7 +226,7 @@ make_routes(struct setup *s)
 static const struct upstream *
 find_upstream(const struct setup *s, size_t at, const char *name)
 {
-	size_t count = s != NULL ? s->config->upstream_count : 0;
+	size_t count = s != NULL ? s->upstream_count : 0;
 
 	/* Most stay where they are. */
 	for (size_t i = 0; i < count; i++) {
@@ -240,6 +243,7 @@ make_upstreams(struct setup *s, const struct setup *before)
 {
 	const struct config *c = s->config;
 
+	s->upstream_count = c->upstream_count;
 	s->upstreams = xcalloc(c->upstream_count, sizeof *s->upstreams);
 	for (size_t i = 0; i < c->upstream_count; i++)
 		s->upstreams[i] = upstream_new(&c->upstream[i],
@@ -324,15 +328,6 @@ make_service(struct setup *s, struct service *service,
 	make_session_limits(s, service);
 }
 
-static void
-free_service(struct service *service)
-{
-	router_free(&service->router);
-	if (service->access != NULL)
-		access_free(&service->access);
-	release_state(service->state);
-}
-
 struct service *
 setup_find(const struct setup *s, const struct listener_state *state)
 {
@@ -373,7 +368,7 @@ setup_new(struct config *config, struct shared *shared, struct setup *before,
 	s->shared = shared;
 	s->registry = shared->limits;
 	s->round = before != NULL ? before->round + 1 : 1;
-	s->holds = 1;
+	setup_hold(s);
 	list_init(&s->doors);
 	list_init(&s->link);
 	list_add_last(all, &s->link);
@@ -421,22 +416,38 @@ setup_replace(const struct setup *s, const struct setup *before)
 }
 
 static void
+ease(struct setup *s)
+{
+	for (unsigned i = 0; i < s->service_count; i++) {
+		struct service *service = &s->services[i];
+
+		router_free(&service->router);
+		if (service->access != NULL)
+			access_free(&service->access);
+		service->conf = NULL;
+	}
+	config_free(&s->config);
+}
+
+static void
 setup_free(struct setup *s)
 {
 	list_remove(&s->link);
+	ease(s);
 	for (unsigned i = 0; i < s->service_count; i++)
-		free_service(&s->services[i]);
-	for (size_t i = 0; i < s->config->upstream_count; i++)
+		release_state(s->services[i].state);
+	for (size_t i = 0; i < s->upstream_count; i++)
 		upstream_free(&s->upstreams[i]);
-	for (size_t i = 0; i < s->config->limit_count; i++)
+	for (size_t i = 0; i < s->limit_count; i++)
 		limit_unref(s->registry, &s->limits[i]);
 	free(s->addrs.own);
 	free(s->addrs.local);
 	free(s->services);
 	free(s->upstreams);
 	free(s->limits);
+	for (size_t i = 0; i < s->route_count; i++)
+		free((char *)s->routes[i].name);
 	free(s->routes);
-	config_free(&s->config);
 	free(s);
 }
 
@@ -444,6 +455,14 @@ void
 setup_hold(struct setup *s)
 {
 	s->holds++;
+	s->holds_whole++;
+}
+
+void
+setup_ease(struct setup *s)
+{
+	if (--s->holds_whole == 0)
+		ease(s);
 }
 
 void
@@ -460,7 +479,7 @@ setups_free(struct list *all)
 		struct setup *s = container_of(l, struct setup, link);
 
 		LIST_FOR_EACH(d, &s->doors)
-			free(container_of(d, struct doors, link));
+			doors_free(container_of(d, struct doors, link));
 		setup_free(s);
 	}
 }

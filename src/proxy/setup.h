@@ -16,7 +16,8 @@
  *
  * A reload makes the next setup beside the one in use.  Each worker has a
  * struct doors for each setup that it goes by or has work left under
- * (doors.h); with its last doors a setup is freed.
+ * (doors.h); with its last doors a setup is freed.  When tunnels alone are left
+ * it is eased: they need neither the configuration nor what finds a route.
  *
  * Owner:    setup_new() gives main a hold on it; setup_release() ends one.
  * Threads:  made, held and freed by main; read by any.
@@ -54,7 +55,7 @@ struct route {
 	bool			 paced;		/* any has a bandwidth */
 	enum gate_class		 class;		/* while it waits */
 	const char		*host_header;	/* or NULL */
-	const char		*name;		/* or "" */
+	const char		*name;		/* the setup's; or "" */
 };
 
 /*
@@ -105,7 +106,7 @@ struct access_style {
 };
 
 struct setup {
-	struct config		*config;
+	struct config		*config;	/* NULL: eased */
 	struct access_style	 access_style;
 	struct shared		*shared;
 	struct own_addrs	 addrs;
@@ -113,12 +114,16 @@ struct setup {
 	struct service		*services;	/* by index of the listener */
 	unsigned		 service_count;
 	struct route		*routes;	/* of all services */
+	size_t			 route_count;
 	struct upstream		**upstreams;	/* by index of the upstream */
+	size_t			 upstream_count;
 	struct limit		**limits;	/* by index of the limit */
+	size_t			 limit_count;
 	struct limits		*registry;
 	struct list		 link;		/* main's, from here on: */
 	struct list		 doors;		/* those that hold it */
 	unsigned		 holds;		/* theirs, and main's own */
+	unsigned		 holds_whole;	/* of them, not for tunnels */
 };
 
 /* What the limits are asked for by a [limit] section. */
@@ -138,8 +143,12 @@ void setup_set_addrs(struct setup *s, const struct own_addrs *addrs);
 /* The listeners of `before` that aren't in s any more are gone. */
 void setup_replace(const struct setup *s, const struct setup *before);
 
-/* One hold less; the last frees it, with what no other setup has. */
+/*
+ * Each hold is eased, and then released: with the last of either, what only
+ * others than tunnels need is freed, and the setup with all that no other has.
+ */
 void setup_hold(struct setup *s);
+void setup_ease(struct setup *s);
 void setup_release(struct setup *s);
 
 /* Free all on the list, and their doors, however many holds there are. */

@@ -166,6 +166,43 @@ class Pieces:
         return struct.unpack_from("I", self._map, 4)[0]
 
 
+class Adopted:
+    """A process that is no child of ours but of one that was, as a Popen.
+
+    It comes to whoever has said that orphans are welcome.
+    """
+
+    def __init__(self, pid):
+        self.pid = pid
+        self.returncode = None
+
+    @staticmethod
+    def welcome():
+        set_child_subreaper = 36
+        ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
+
+    def poll(self):
+        if self.returncode is None:
+            try:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+            except ChildProcessError:
+                return None             # its parent hasn't ended yet
+            if pid != 0:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+    def wait(self, timeout=None):
+        wait_for(lambda: self.poll() is not None, timeout or DEADLINE,
+                 f"the end of process {self.pid}")
+        return self.returncode
+
+    def send_signal(self, number):
+        os.kill(self.pid, number)
+
+    def kill(self):
+        self.send_signal(signal.SIGKILL)
+
+
 def tidy(config):
     """A configuration without the indentation that it has in a test."""
     return "".join(line.strip() + "\n" for line in config.splitlines())
@@ -183,7 +220,7 @@ class Daemon:
     live = []           # started and not ended; conftest.py ends them
 
     def __init__(self, folder, config, program=PROGRAM, options=(),
-                 environment=None, admin_port=None, prefix=()):
+                 environment=None, admin_port=None, prefix=(), pass_fds=()):
         self.folder = pathlib.Path(folder)
         self.admin_port = admin_port or free_port()
         if "[admin]" not in config:
@@ -194,6 +231,7 @@ class Daemon:
         self.log = self.file.with_suffix(".log")
         self.command = [*prefix, program, "-c", str(self.file), *options]
         self.environment = {**os.environ, **(environment or {})}
+        self.pass_fds = pass_fds
         self.process = None
         self.baseline = None
 
@@ -201,7 +239,8 @@ class Daemon:
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 self.command, stdin=subprocess.DEVNULL, stdout=log,
-                stderr=log, env=self.environment, cwd=self.folder)
+                stderr=log, env=self.environment, cwd=self.folder,
+                pass_fds=self.pass_fds)
         try:
             wait_for(self._is_ready,
                      what=lambda: f"ready; it says:\n{self.said()}")
@@ -338,6 +377,21 @@ class Daemon:
         self.signal(signal.SIGTERM)
         status = self.wait(timeout)
         assert status == 0, f"exit status {status}:\n{self.said()[-4000:]}"
+
+    def upgrade(self, timeout=30):
+        """Have a new process take over; the old one, which drains.
+
+        From then on the daemon is the new one.
+        """
+        Adopted.welcome()
+        old = self.process
+        before = len(re.findall(r"process \d+ serves", self.said()))
+        self.signal(signal.SIGUSR2)
+        found = wait_for(
+            lambda: re.findall(r"process (\d+) serves", self.said())[before:],
+            timeout, lambda: f"upgraded; it says:\n{self.said()[-2000:]}")
+        self.process = Adopted(int(found[0]))
+        return old
 
     def kill(self):
         """End at once, whatever it is doing."""

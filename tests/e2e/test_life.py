@@ -294,17 +294,6 @@ def test_slow_clients_do_not_hinder_a_fast_one(gateway, upstream):
 
 # --- signals ---
 
-@pytest.mark.parametrize("number", [signal.SIGUSR2])
-def test_signals_of_later_are_said_to_do_nothing(gateway, upstream, number):
-    daemon = gateway(upstream(answering()).port)
-    with Client(daemon.port) as c:
-        assert c.request("/").status == 200
-        daemon.signal(number)
-        wait_for(lambda: "not yet" in daemon.said())
-        assert c.request("/").status == 200
-    assert daemon.admin("/readyz")[0] == 200
-
-
 def is_refused(port):
     try:
         Client(port).close()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The units of systemd, as make makes them."""
 
+import os
 import pathlib
 import re
 import signal
@@ -8,7 +9,8 @@ import subprocess
 
 import pytest
 
-from penstock import Client, DEADLINE, PROGRAM, TOP, answering, wait_for
+from penstock import (Client, DEADLINE, PROGRAM, TOP, answering, free_port,
+                      wait_for)
 
 # As `systemd-analyze security' has it; what is left is that it has a network.
 MOST_EXPOSED = 1.6
@@ -22,11 +24,11 @@ def run(*command):
 @pytest.fixture
 def units(tmp_path):
     """A folder with the units, and the program that was built in them."""
-    text = (TOP / "systemd/penstock.service.in").read_text()
-    text = text.replace("@sbindir@/penstock", PROGRAM)
-    text = text.replace("@sysconfdir@", "/etc")
-    assert "@" not in re.sub(r"^#.*$|SystemCallFilter=.*", "", text,
-                             flags=re.M)
+    made = pathlib.Path(PROGRAM).parent / "systemd/penstock.service"
+    text, n = re.subn(r"^ExecStart=/\S+/sbin/penstock -c /\S+/penstock.conf$",
+                      f"ExecStart={PROGRAM} -c /etc/penstock/penstock.conf",
+                      made.read_text(), flags=re.M)
+    assert n == 1, made.read_text()
     (tmp_path / "penstock.service").write_text(text)
     (tmp_path / "penstock.socket").write_text(
         (TOP / "systemd/penstock.socket").read_text())
@@ -90,7 +92,14 @@ def test_the_sandbox_allows_what_is_done(units, forward, upstream, gateway):
         subprocess.run(["kill", f"-{number.value}", inner(daemon)],
                        check=True)
     daemon.metrics()
-    subprocess.run(["kill", "-TERM", inner(daemon)], check=True)
+    old = inner(daemon)
+    subprocess.run(["kill", "-USR2", old], check=True)
+    # strace ends with the last of them; the first goes of its own accord.
+    new = wait_for(lambda: re.findall(r"process (\d+) serves", daemon.said()))
+    with Client(daemon.port) as c:
+        assert c.request("/").status == 200
+    wait_for(lambda: not pathlib.Path(f"/proc/{old}/exe").exists())
+    subprocess.run(["kill", "-TERM", new[0]], check=True)
     assert daemon.wait(2 * DEADLINE) == 0
     calls = set(re.findall(r"^\d+ +(?:<\.\.\. )?(\w+)(?:\(| resumed)",
                            trace.read_text(), re.M))
@@ -99,6 +108,30 @@ def test_the_sandbox_allows_what_is_done(units, forward, upstream, gateway):
     # The kernel's own; and a limit that the unit sets already.
     own = {"restart_syscall", "execve", "prlimit64", "arch_prctl"}
     assert calls - allowed(units) - own == set()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+def test_a_file_system_that_is_read_only_will_do(
+        penstock, upstream, tmp_path):
+    server, port = upstream(answering(body=b"fine")), free_port()
+    shut = ("mount --make-rprivate / && mount -o remount,bind,ro / && "
+            "! touch {0}/x 2>/dev/null && exec \"$@\"").format(tmp_path)
+    daemon = penstock(f"""
+        [log]
+        access = stderr
+        [listener l]
+        mode = gateway
+        bind = 127.0.0.1:{port}
+        upstream = u
+        [upstream u]
+        server = {server.server}
+        pool_idle = 200ms
+        """, prefix=["unshare", "--mount", "sh", "-c", shut, "sh"])
+    with Client(port) as c:
+        assert c.request("/").body == b"fine"
+        daemon.signal(signal.SIGHUP)
+        wait_for(lambda: "reloaded:" in daemon.said())
+        assert c.request("/").body == b"fine"
 
 
 def inner(daemon):

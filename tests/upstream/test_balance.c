@@ -86,7 +86,8 @@ END_TEST
 START_TEST(a_server_without_an_address_is_passed_over)
 {
 	with(BALANCE_ROUND_ROBIN, (unsigned[]){ 1, 1 }, 2);
-	server_set_addrs(u->servers[0].server, &(struct addr_set){ .count = 0 });
+	server_set_addrs(u->servers[0].server,
+	    &(struct addr_set){ .count = 0 });
 	for (unsigned i = 0; i < 10; i++)
 		ck_assert_int_eq(choose(0), 1);
 }

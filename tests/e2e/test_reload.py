@@ -340,13 +340,14 @@ def test_listeners_come_and_go(penstock, upstream):
 
 
 def is_refused(port):
+    """Nobody gets in; at first since nothing is said, then since it is."""
     try:
         Client(port, timeout=0.2).close()
     except ConnectionRefusedError:
         return True
     except TimeoutError:
-        pass
-    return False
+        return False
+    raise AssertionError(f"{port} takes connections")
 
 
 def test_one_that_was_to_leave_may_stay(penstock, upstream):

@@ -335,6 +335,7 @@ def test_listeners_come_and_go(penstock, upstream):
                 assert c.request("/").status == 200
                 assert d.request("/").status == 200
                 daemon.reload(one)
+                is_refused(other)
                 last = d.request("/")
                 assert last.status == 200
                 assert last.get("Connection") == "close" and d.at_end()

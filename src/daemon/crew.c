@@ -91,6 +91,7 @@ make_worker(struct crew *c, unsigned id)
 		.id = id,
 		.shared = c->opts.shared,
 		.unserved = &c->unserved,
+		.io_uring = c->opts.setup->config->penstock.io_uring,
 		.access_log = log_writer_ring(c->opts.access_log, id),
 		.nameservers = c->opts.nameservers,
 		.hosts = c->opts.hosts,

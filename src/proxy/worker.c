@@ -89,11 +89,11 @@ init_members(struct worker *w, const struct worker_opts *opts)
 
 /* Without one, each read and write is a system call of its own. */
 static void
-make_batch(struct worker *w)
+make_batch(struct worker *w, enum if_it_pays wanted)
 {
 	int err;
 
-	if (w->setup->config->penstock.io_uring == IF_IT_PAYS_OFF)
+	if (wanted == IF_IT_PAYS_OFF)
 		return;
 	w->batch = batch_new(w->loop, &err);
 	if (w->batch == NULL && w->id == 0)
@@ -124,7 +124,7 @@ worker_new(const struct worker_opts *opts)
 	if (err != 0)
 		goto free_hangups;
 	init_members(w, opts);
-	make_batch(w);
+	make_batch(w, opts->io_uring);
 	opts->shared->loops[w->id] = w->loop;
 	return w;
 

@@ -70,6 +70,7 @@ struct worker_opts {
 	struct shared		*shared;
 	struct log_ring		*access_log;
 	struct mail		*unserved;	/* see accepting_init() */
+	enum if_it_pays		 io_uring;
 	const char		*nameservers;	/* NULL: the system's */
 	const struct hosts	*hosts;
 };

@@ -198,14 +198,25 @@ static const char digit_pairs[] =
     "6061626364656667686970717273747576777879"
     "8081828384858687888990919293949596979899";
 
+static const uint64_t powers_of_ten[NUMBER_MAX] = {
+	UINT64_C(1), UINT64_C(10), UINT64_C(100), UINT64_C(1000),
+	UINT64_C(10000), UINT64_C(100000), UINT64_C(1000000),
+	UINT64_C(10000000), UINT64_C(100000000), UINT64_C(1000000000),
+	UINT64_C(10000000000), UINT64_C(100000000000),
+	UINT64_C(1000000000000), UINT64_C(10000000000000),
+	UINT64_C(100000000000000), UINT64_C(1000000000000000),
+	UINT64_C(10000000000000000), UINT64_C(100000000000000000),
+	UINT64_C(1000000000000000000), UINT64_C(10000000000000000000),
+};
+
 /* How many digits v has, or `least` if those are more. */
 static inline unsigned
 count_digits(uint64_t v, unsigned least)
 {
-	unsigned n = 1;
+	/* 1233 / 4096 is a little over log10(2). */
+	unsigned n = (64 - (unsigned)__builtin_clzll(v | 1)) * 1233 >> 12;
 
-	for (uint64_t limit = 10; n < NUMBER_MAX && v >= limit; limit *= 10)
-		n++;
+	n += (v | 1) >= powers_of_ten[n];
 	return MAX(n, least);
 }
 

@@ -305,7 +305,7 @@ batch_send(struct stream *s, const struct iovec *iov, int n, size_t length,
 {
 	struct batch *b = stream_pool_of(s)->batch;
 
-	if (b == NULL || length > BATCH_SEND || !b->gathers ||
+	if (length > BATCH_SEND || !b->gathers ||
 	    b->out_count == BATCH_MOST || s->out != 0 ||
 	    length > OUT_SIZE - b->out_used)
 		return false;

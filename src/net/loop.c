@@ -299,6 +299,16 @@ loop_cancel(struct loop *loop, struct wheel_timer *t)
 
 /* --- a turn ------------------------------------------------------------ */
 
+/* Apart, so that on_io() has nothing to keep across a call. */
+static APART void
+call_after_long(struct watch *w, unsigned ready)
+{
+	struct watch_kind *kind = watch_kind(w);
+
+	spent_mark(&kind->loop->spent, kind->name);
+	kind->fn(w, ready);
+}
+
 static HOT void
 on_io(struct ev_loop *ev, ev_io *io, int revents)
 {
@@ -315,8 +325,10 @@ on_io(struct ev_loop *ev, ev_io *io, int revents)
 		stat_increment(&loop->stats.readers);
 	if (ready & WATCH_WRITE)
 		stat_increment(&loop->stats.writers);
-	spent_mark(&loop->spent, kind->name);
-	kind->fn(w, ready);
+	if (LIKELY(spent_mark_short(&loop->spent, kind->name)))
+		kind->fn(w, ready);
+	else
+		call_after_long(w, ready);
 }
 
 /*

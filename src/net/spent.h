@@ -93,6 +93,19 @@ spent_mark(struct spent *t, const char *name)
 	atomic_store_explicit(&t->running, name, memory_order_relaxed);
 }
 
+/* The same; false, and nothing is done, if the last one is to be looked at. */
+static inline bool
+spent_mark_short(struct spent *t, const char *name)
+{
+	uint64_t now = spent_ticks();
+
+	if (UNLIKELY((int64_t)(now - t->marked) > t->bar))
+		return false;
+	t->marked = now;
+	atomic_store_explicit(&t->running, name, memory_order_relaxed);
+	return true;
+}
+
 static inline void
 spent_begin(struct spent *t, const char *name)
 {

@@ -191,7 +191,9 @@ stream_resume(struct stream *s)
 	s->paused = false;
 	if (UNLIKELY(s->in != 0) && batch_has_read(stream_pool_of(s)->batch, s))
 		batch_read_again(stream_pool_of(s)->batch);
-	if (!s->eof && s->read_err == 0)
+	/* It isn't wanted any more after an end. */
+	if ((watch_wanted(&s->watch) & WATCH_READ) == 0 && !s->eof &&
+	    s->read_err == 0)
 		stream_want(s, WATCH_READ);
 }
 
@@ -230,7 +232,7 @@ receive_some(struct stream *s, void *to, size_t size)
 	struct batch *b = stream_pool_of(s)->batch;
 	ssize_t n;
 
-	if (s->in != 0 && batch_has_read(b, s))
+	if (UNLIKELY(s->in != 0) && batch_has_read(b, s))
 		return batch_take(b, s, to, size);
 	n = sock_recv(watch_fd(&s->watch), to, size);
 	s->filled = n == (ssize_t)size;

@@ -31,20 +31,20 @@ struct stream {
 	struct queue		*queue;		/* NULL: empty */
 	struct throttle		*throttle;	/* or NULL */
 	uint32_t		 low;
+	bool			 filled;	/* by the last read: there may
+						   be more */
+	bool			 large;		/* much came last */
 	uint8_t			 in;		/* its places in the batch, */
 	uint8_t			 out;		/* from 1; 0: none */
 	unsigned		 read_err : 12;	/* positive errno */
 	unsigned		 write_err : 12;
 	bool			 paused : 1;
 	bool			 eof : 1;	/* their FIN was received */
-	bool			 filled : 1;	/* by the last read: there may
-						   be more */
 	bool			 unspliced : 1;	/* it can't be */
 	bool			 spliced : 1;	/* since somebody asked */
 	bool			 ending : 1;	/* our FIN is wanted */
 	bool			 ended : 1;	/* and sent */
 	bool			 minded : 1;	/* told of by hangups */
-	bool			 large : 1;	/* much came last */
 };
 
 /* There may be a hundred thousand of them, most idle. */

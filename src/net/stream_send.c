@@ -68,6 +68,21 @@ enqueue(struct stream *s, const struct iovec *iov, int n, size_t given,
 	    buf_append(&s->queue->buf, iov, n, given, use);
 }
 
+/* The kernel took `given` bytes, or that is -errno: what of the rest? */
+static APART int
+keep_rest(struct stream *s, const struct iovec *iov, int n, ssize_t given,
+    enum block_use use)
+{
+	if (given >= 0 && !enqueue(s, iov, n, (size_t)given, use))
+		given = -ENOMEM;
+	if (given < 0) {
+		stream_write_failed(s, (int)-given);
+		return (int)given;
+	}
+	stream_want(s, WATCH_WRITE);
+	return 0;
+}
+
 HOT int
 stream_send(struct stream *s, const struct iovec *iov, int n,
     enum block_use use)
@@ -82,47 +97,30 @@ stream_send(struct stream *s, const struct iovec *iov, int n,
 		return 0;
 	if (s->out != 0)
 		batch_send_now(stream_pool_of(s)->batch, s);
-	if (s->queue == NULL) {
-		if (batch_send(s, iov, n, length, use))
+	if (LIKELY(s->queue == NULL)) {
+		if (stream_pool_of(s)->batch != NULL &&
+		    batch_send(s, iov, n, length, use))
 			return 0;
 		given = give(s, iov, n);
-		if (given < 0) {
-			stream_write_failed(s, (int)-given);
-			return (int)given;
-		}
+		if (LIKELY(given == (ssize_t)length))
+			return 0;
 	}
-	if ((size_t)given == length)
-		return 0;
-	if (!enqueue(s, iov, n, (size_t)given, use)) {
-		stream_write_failed(s, ENOMEM);
-		return -ENOMEM;
-	}
-	stream_want(s, WATCH_WRITE);
-	return 0;
+	return keep_rest(s, iov, n, given, use);
 }
 
 HOT int
 stream_sent_batched(struct stream *s, const struct iovec *iov, ssize_t given,
     enum block_use use)
 {
-	int err = 0;
-
 	if (given == -EAGAIN)
 		given = 0;
 	if (given > 0)
 		stream_count_given(s, (size_t)given);
-	if (given < 0)
-		err = (int)-given;
-	else if ((size_t)given < iov->iov_len) {
-		if (enqueue(s, iov, 1, (size_t)given, use))
-			stream_want(s, WATCH_WRITE);
-		else
-			err = ENOMEM;
-	} else if (s->ending)
+	if (UNLIKELY(given != (ssize_t)iov->iov_len))
+		return -keep_rest(s, iov, 1, given, use);
+	if (UNLIKELY(s->ending))
 		stream_end(s);
-	if (err != 0)
-		stream_write_failed(s, err);
-	return err;
+	return 0;
 }
 
 void

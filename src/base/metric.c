@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/exemplar.h"
 #include "base/hist.h"
 
 static const char *const type_names[] = {
@@ -75,12 +76,30 @@ metric_text(struct metrics *m, struct str text)
 	add(m, text);
 }
 
-static void
-add_name(struct metrics *m, const char *name)
+void
+metrics_end(struct metrics *m)
 {
-	if (!str_starts(str_of(name), STR("process_")))
+	if (m->open)
+		add(m, STR("# EOF\n"));
+}
+
+static void
+add_name(struct metrics *m, struct str name)
+{
+	if (!str_starts(name, STR("process_")))
 		add(m, STR("penstock_"));
-	add(m, str_of(name));
+	add(m, name);
+}
+
+/* In OpenMetrics "_total" belongs to a counter's samples, not to its name. */
+static void
+add_family(struct metrics *m, const char *name)
+{
+	struct str family = str_of(name), total = STR("_total");
+
+	if (m->open && str_ends(family, total))
+		family = str_head(family, family.len - total.len);
+	add_name(m, family);
 }
 
 /*
@@ -166,11 +185,11 @@ metric_head(struct metrics *m, const char *name, enum metric_type type,
     const char *help)
 {
 	add(m, STR("# HELP "));
-	add_name(m, name);
+	add_family(m, name);
 	add(m, STR(" "));
-	add_escaped(m, str_of(help), false);
+	add_escaped(m, str_of(help), m->open);
 	add(m, STR("\n# TYPE "));
-	add_name(m, name);
+	add_family(m, name);
 	add(m, STR(" "));
 	add(m, str_of(type_names[type]));
 	add(m, STR("\n"));
@@ -185,7 +204,7 @@ metric_line(struct metrics *m, const char *name,
 
 	out_init(&o, text, sizeof text);
 	out_number(&o, value);
-	add_name(m, name);
+	add_name(m, str_of(name));
 	add_labels(m, labels, NULL);
 	end_line(m, &o);
 }
@@ -199,7 +218,7 @@ metric_seconds(struct metrics *m, const char *name,
 
 	out_init(&o, text, sizeof text);
 	put_seconds(&o, value);
-	add_name(m, name);
+	add_name(m, str_of(name));
 	add_labels(m, labels, NULL);
 	end_line(m, &o);
 }
@@ -218,7 +237,7 @@ metric_real(struct metrics *m, const char *name,
 		out_put(&o, value > 0 ? "+Inf" : "-Inf");
 	else
 		out_printf(&o, "%.15g", value);
-	add_name(m, name);
+	add_name(m, str_of(name));
 	add_labels(m, labels, NULL);
 	end_line(m, &o);
 }
@@ -228,20 +247,45 @@ static void
 begin_part(struct metrics *m, const char *name, const char *suffix,
     const struct metric_label *labels, const char *le)
 {
-	add_name(m, name);
+	add_name(m, str_of(name));
 	add(m, str_of(suffix));
 	add_labels(m, labels, le);
 }
 
-/* The bound of bucket i, as the value of `le`. */
+/* The bound of bucket i, as the value of `le`; in OpenMetrics a real number. */
 static void
-put_bound(struct out *o, size_t i)
+put_bound(const struct metrics *m, struct out *o, size_t i)
 {
 	if (hist_bounds[i] == NSEC_NEVER)
 		out_put(o, "+Inf");
 	else
 		put_seconds(o, hist_bounds[i]);
+	if (m->open && hist_bounds[i] % NSEC_PER_SEC == 0 &&
+	    hist_bounds[i] != NSEC_NEVER)
+		out_put(o, ".0");
 	out_char(o, '\0');
+}
+
+static void
+put_exemplar(const struct metrics *m, struct out *o, const struct exemplar *e)
+{
+	struct exemplar_copy c;
+
+	if (!m->open || e == NULL || !exemplar_read(e, &c))
+		return;
+	out_put(o, " # {id=\"");
+	out_hex_padded(o, c.id, 16);
+	out_put(o, "\"} ");
+	put_seconds(o, c.value);
+	out_char(o, ' ');
+	out_decimal(o, c.at / 1000000, 3);
+}
+
+void
+metric_hist(struct metrics *m, const char *name,
+    const struct metric_label *labels, const struct hist *h)
+{
+	metric_hist_exemplars(m, name, labels, h, NULL);
 }
 
 /*
@@ -249,10 +293,11 @@ put_bound(struct out *o, size_t i)
  * refuse a histogram whose parts disagree.
  */
 void
-metric_hist(struct metrics *m, const char *name,
-    const struct metric_label *labels, const struct hist *h)
+metric_hist_exemplars(struct metrics *m, const char *name,
+    const struct metric_label *labels, const struct hist *h,
+    const struct exemplar *exemplars)
 {
-	char bound[32], number[32];
+	char bound[32], number[128];
 	struct out le, value;
 	uint64_t total = 0;
 
@@ -260,9 +305,11 @@ metric_hist(struct metrics *m, const char *name,
 		total += atomic_load_explicit(&h->count[i],
 		    memory_order_relaxed);
 		out_init(&le, bound, sizeof bound);
-		put_bound(&le, i);
+		put_bound(m, &le, i);
 		out_init(&value, number, sizeof number);
 		out_number(&value, total);
+		put_exemplar(m, &value,
+		    exemplars == NULL ? NULL : &exemplars[i]);
 		begin_part(m, name, "_bucket", labels, bound);
 		end_line(m, &value);
 	}

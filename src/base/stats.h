@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 
 #include "base/defs.h"
+#include "base/exemplar.h"
 #include "base/failure.h"
 #include "base/hist.h"
 #include "base/metric.h"
@@ -35,6 +36,7 @@ struct listener_stats {
 #include "base/counters.def"
 	counter_t	codes[STATS_CODES];	/* by status */
 	counter_t	failed[FAIL_COUNT];	/* by reason */
+	struct exemplar	slow[HIST_BUCKETS];	/* of the duration */
 };
 
 struct upstream_stats {

@@ -15,10 +15,8 @@
 
 #include "base/log_writer.h"
 #include "base/random.h"
-#include "daemon/admin.h"
+#include "daemon/console.h"
 #include "daemon/crew.h"
-#include "daemon/metrics.h"
-#include "daemon/metrics_size.h"
 #include "daemon/names.h"
 #include "daemon/privs.h"
 #include "daemon/sockets.h"
@@ -52,7 +50,7 @@ struct master {
 	struct resolver_stats	 resolver_stats;
 	struct setup		*setup;
 	struct names		*names;
-	struct admin		*admin;
+	struct console		*console;
 	struct crew		*crew;
 	int			 signals;	/* signalfd */
 	struct watch_kind	 signal_kind;
@@ -72,12 +70,6 @@ worker_count(const struct config *c)
 	if (c->penstock.workers != 0)
 		return (unsigned)c->penstock.workers;
 	return (unsigned)MIN(MAX(cpus, 1), 64);
-}
-
-static size_t
-page_size(const struct config *c)
-{
-	return metrics_size(c, worker_count(c));
 }
 
 static uint64_t
@@ -227,11 +219,11 @@ on_signal(struct watch *w, unsigned ready)
 /* --- what operators read ------------------------------------------------ */
 
 static void
-write_metrics(void *arg, struct metrics *out)
+describe(void *arg, struct metrics_source *out)
 {
 	struct master *m = arg;
 
-	metrics_gather(out, &(struct metrics_source){
+	*out = (struct metrics_source){
 		.workers = crew_workers(m->crew),
 		.count = m->shared.workers,
 		.setup = m->setup,
@@ -239,32 +231,28 @@ write_metrics(void *arg, struct metrics *out)
 		.now = loop_now(m->loop),
 		.started = m->started,
 		.loaded = m->started,
-	});
+	};
 }
 
 static bool
-is_ready(void *arg)
+is_serving(void *arg)
 {
 	return ((struct master *)arg)->state == SERVING;
 }
 
 static bool
-start_admin(struct master *m)
+start_console(struct master *m)
 {
-	m->admin = admin_start(&(struct admin_opts){
+	m->console = console_start(&(struct console_opts){
 		.loop = m->loop,
-		.metrics = write_metrics,
-		.is_ready = is_ready,
+		.log = m->shared.log,
+		.sockets = m->sockets,
+		.file = m->file,
+		.source = describe,
+		.is_serving = is_serving,
 		.arg = m,
 	});
-	for (unsigned i = 0; i < m->sockets->count; i++) {
-		const struct socket_set *set = &m->sockets->sets[i];
-
-		if (set->listener == SOCKETS_OF_ADMIN &&
-		    !admin_listen(m->admin, set->fds[0]))
-			return false;
-	}
-	return true;
+	return m->console != NULL;
 }
 
 /* --- starting ---------------------------------------------------------- */
@@ -301,7 +289,8 @@ start_base(struct master *m)
 		return false;
 	}
 	/* Main's own: pages for operators, whatever workers use. */
-	block_budget_init(&m->budget, admin_budget(page_size(m->config)));
+	block_budget_init(&m->budget, console_budget(m->config,
+	    worker_count(m->config)));
 	blocks_init(&m->blocks, &m->budget);
 	loop_set_blocks(m->loop, &m->blocks);
 	return true;
@@ -378,7 +367,7 @@ start_serving(struct master *m)
 		.all_ended = on_all_ended,
 		.arg = m,
 	});
-	return m->crew != NULL && start_admin(m);
+	return m->crew != NULL && start_console(m);
 }
 
 /* --- ending ------------------------------------------------------------ */
@@ -394,7 +383,7 @@ stop_loop(struct master *m)
 {
 	if (m->loop == NULL)
 		return;
-	admin_stop(&m->admin);
+	console_stop(&m->console);
 	names_stop(&m->names);
 	resolver_free(&m->resolver);
 	if (m->signals >= 0)
@@ -441,7 +430,7 @@ memory_opts(const struct config *c)
 		.sessions = session_count(c, descriptors),
 		.descriptors = descriptors,
 		.admin = c->admin.bind.count == 0 ? 0 :
-		    admin_memory(page_size(c)),
+		    console_memory(c, workers),
 		.logs = logs ? (uint64_t)LOG_RING * workers : 0,
 	};
 }
@@ -508,7 +497,8 @@ print_addresses(const struct master *m)
 		printf("penstock: no configuration file, so this is the "
 		    "built-in one; try\n"
 		    "  curl -x http://127.0.0.1:8080 http://example.com/\n"
-		    "  curl http://127.0.0.1:9480/metrics\n");
+		    "  curl http://127.0.0.1:9480/metrics\n"
+		    "and look at http://127.0.0.1:9480/status\n");
 	fflush(stdout);
 }
 

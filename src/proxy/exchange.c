@@ -464,12 +464,29 @@ enter_over(struct exchange *x)
 	return XS_OVER;
 }
 
+static APART void
+note_exemplar(const struct exchange *x, nsec_t took)
+{
+	struct timespec wall = loop_wall(x->worker->loop);
+
+	exemplar_note(x->stats->slow, &(struct exemplar_copy){
+		.id = x->id,
+		.value = took,
+		.at = (nsec_t)wall.tv_sec * NSEC_PER_SEC +
+		    (nsec_t)wall.tv_nsec,
+	});
+}
+
 static void
 count(struct exchange *x, nsec_t now)
 {
+	nsec_t took = now - x->times.began;
+
 	stat_decrement(&x->stats->exchanges);
 	stat_failure(x->stats, x->why);
-	hist_add(&x->stats->duration, now - x->times.began);
+	hist_add(&x->stats->duration, took);
+	if (exemplar_is_due(x->id, took))
+		note_exemplar(x, took);
 }
 
 static HOT void

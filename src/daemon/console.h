@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * console.h - all that operators look at: the admin listener, what it tells,
+ * and the history behind it.
+ *
+ * Owner:    console_start() gives a handle.
+ * Threads:  main's.
+ */
+#ifndef PENSTOCK_DAEMON_CONSOLE_H
+#define PENSTOCK_DAEMON_CONSOLE_H
+
+#include "base/log.h"
+#include "daemon/metrics.h"
+#include "daemon/sockets.h"
+#include "net/loop.h"
+
+struct console;
+
+struct console_opts {
+	struct loop		*loop;
+	struct log		*log;
+	const struct sockets	*sockets;
+	const char		*file;	/* NULL: the built-in configuration */
+	/* What there is to be counted, now. */
+	void			(*source)(void *arg,
+				    struct metrics_source *out);
+	/* Serving, which is what load balancers ask; or draining. */
+	bool			(*is_serving)(void *arg);
+	void			*arg;
+};
+
+/*
+ * The budget that the loop's blocks need, and all the memory that it takes
+ * with it, where there are so many workers.
+ */
+uint64_t console_budget(const struct config *c, unsigned workers);
+uint64_t console_memory(const struct config *c, unsigned workers);
+
+/* Serve on the admin's sockets; NULL without memory. */
+struct console *console_start(const struct console_opts *opts);
+void console_stop(struct console **c);
+
+/* How a reload went, in words. */
+void console_reloaded(struct console *c, bool ok, const char *text);
+
+#endif

@@ -283,8 +283,9 @@ static void
 put_policy(struct site_answer *out, const char *nonce)
 {
 	put_fields(out, "Content-Security-Policy: default-src 'none'; "
-	    "connect-src 'self'; base-uri 'none'; form-action 'none'; "
-	    "frame-ancestors 'none'; script-src 'nonce-%s'; ", nonce);
+	    "connect-src 'self'; img-src data:; base-uri 'none'; "
+	    "form-action 'none'; frame-ancestors 'none'; "
+	    "script-src 'nonce-%s'; ", nonce);
 	put_fields(out, "style-src 'nonce-%s'\r\n", nonce);
 	put_fields(out, "X-Frame-Options: %s\r\n", "DENY");
 	put_fields(out, "Referrer-Policy: %s\r\n", "no-referrer");

@@ -118,10 +118,17 @@ history_trouble_in(const struct history_trouble *t, double now,
 
 /* --- looking ------------------------------------------------------------ */
 
-/*
- * Refusals are what we answer with 429 or 503.  Failures are our own other
- * reasons of 500 and above, tunnels' too, and 5xx that servers sent.
- */
+enum trouble_kind
+trouble_kind(enum failure why)
+{
+	int status = failure_row(why)->status;
+
+	if (status == 429 || (status == 503 && why != FAIL_NO_SERVER))
+		return TROUBLE_REFUSED;
+	return status >= 500 ? TROUBLE_FAILED : TROUBLE_CLIENT;
+}
+
+/* A 5xx that is none of ours was a server's. */
 static void
 add_listener(struct history *h, struct totals *t, const char *name)
 {
@@ -130,14 +137,14 @@ add_listener(struct history *h, struct totals *t, const char *name)
 
 	for (enum failure why = FAIL_NONE + 1; why < FAIL_COUNT; why++) {
 		uint64_t n = stat_read(&s->failed[why]);
-		int status = failure_row(why)->status;
+		enum trouble_kind kind = trouble_kind(why);
 
 		note(h, false, name, why, n);
-		if (status == 429 || status == 503)
+		if (kind == TROUBLE_REFUSED)
 			t->refused += n;
-		else if (status >= 500)
+		else if (kind == TROUBLE_FAILED)
 			t->failed += n;
-		own += status >= 500 ? n : 0;
+		own += failure_row(why)->status >= 500 ? n : 0;
 	}
 	for (size_t code = 100; code < STATS_CODES; code++) {
 		t->requests += stat_read(&s->codes[code]);

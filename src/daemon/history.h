@@ -33,8 +33,8 @@ struct history_sample {
 	uint64_t	number;		/* the first is 1 */
 	double		at;		/* its end, in seconds since 1970 */
 	double		requests;	/* answered, of any status */
-	double		refused;	/* by us: 429 and 503 */
-	double		failed;		/* any other 5xx, or tunnels so */
+	double		refused;	/* TROUBLE_REFUSED */
+	double		failed;		/* TROUBLE_FAILED, and servers' 5xx */
 	double		received;	/* bytes from clients */
 	double		sent;		/* bytes to clients */
 	double		busy;		/* of all workers' time, 0 to 1 */
@@ -45,6 +45,13 @@ struct history_sample {
 	uint64_t	exchanges;
 	uint64_t	waiting;
 };
+
+/*
+ * What a reason is to who operates us: refused, by what limits what comes;
+ * failed, here or behind us; or the client's own doing.
+ */
+enum trouble_kind { TROUBLE_REFUSED, TROUBLE_FAILED, TROUBLE_CLIENT };
+enum trouble_kind trouble_kind(enum failure why);
 
 /* One reason for which one listener failed requests, or one limit refused. */
 struct history_trouble {

@@ -67,6 +67,12 @@ put_history(struct json *j, const struct history *h, uint64_t since)
 	json_close_object(j);
 }
 
+static const char *const kind_words[] = {
+	[TROUBLE_REFUSED] = "refused",
+	[TROUBLE_FAILED] = "failed",
+	[TROUBLE_CLIENT] = "client",
+};
+
 static void
 put_trouble(struct json *j, const struct history_trouble *t, double now)
 {
@@ -75,6 +81,7 @@ put_trouble(struct json *j, const struct history_trouble *t, double now)
 	json_open_object(j, NULL);
 	json_text(j, t->of_limit ? "limit" : "listener", str_of(t->name));
 	json_text(j, "reason", str_of(row->token));
+	json_text(j, "kind", str_of(kind_words[trouble_kind(t->why)]));
 	json_number(j, "status", (uint64_t)row->status);
 	json_text(j, "text", str_of(row->text));
 	json_number(j, "total", t->total);

@@ -10,6 +10,9 @@
 #include "proxy/setup.h"
 #include "proxy/worker.h"
 
+/* Seconds that the slowest request is of. */
+enum { SLOW_LATELY = 600 };
+
 /* --- pieces ------------------------------------------------------------- */
 
 static void
@@ -72,6 +75,29 @@ put_codes(struct json *j, const struct listener_stats *s)
 	json_close_object(j);
 }
 
+/* The slowest request that is known of, among those that ended lately. */
+static void
+put_slowest(struct json *j, const struct exemplar *buckets, double now)
+{
+	struct exemplar_copy c;
+	char id[16];
+	struct out o;
+
+	for (size_t i = HIST_BUCKETS; i-- > 0;) {
+		if (!exemplar_read(&buckets[i], &c) ||
+		    (double)c.at / 1e9 < now - SLOW_LATELY)
+			continue;
+		out_init(&o, id, sizeof id);
+		out_hex_padded(&o, c.id, sizeof id);
+		json_open_object(j, "slowest");
+		json_text(j, "id", out_text(&o));
+		json_seconds(j, "time", c.value);
+		json_real(j, "at", (double)c.at / 1e9);
+		json_close_object(j);
+		return;
+	}
+}
+
 static void
 put_listener_stats(struct json *j, const struct listener_stats *s)
 {
@@ -104,6 +130,7 @@ put_listener(struct json *j, const struct status_source *from, unsigned i,
 	json_text(j, "mode", str_of(mode_words[service->conf->mode]));
 	put_addresses(j, from->sockets, (int)i);
 	put_listener_stats(j, sum);
+	put_slowest(j, sum->slow, from->wall);
 	json_close_object(j);
 }
 

@@ -14,6 +14,7 @@ static const char *const type_names[] = {
 	[METRIC_COUNTER]	= "counter",
 	[METRIC_GAUGE]		= "gauge",
 	[METRIC_HISTOGRAM]	= "histogram",
+	[METRIC_UNKNOWN]	= "unknown",
 };
 
 enum { FIRST_SIZE = 16384 };
@@ -91,15 +92,23 @@ add_name(struct metrics *m, struct str name)
 	add(m, name);
 }
 
-/* In OpenMetrics "_total" belongs to a counter's samples, not to its name. */
-static void
-add_family(struct metrics *m, const char *name)
+/*
+ * In OpenMetrics "_total" belongs to a counter's samples, not to its name.
+ * Where the gauge before it has that name already (sessions, sessions_total)
+ * it is of no known type there, which has names as they are.
+ */
+static struct str
+family_of(const struct metrics *m, const char *name, enum metric_type *type)
 {
-	struct str family = str_of(name), total = STR("_total");
+	struct str s = str_of(name), total = STR("_total");
 
-	if (m->open && str_ends(family, total))
-		family = str_head(family, family.len - total.len);
-	add_name(m, family);
+	if (!m->open || *type != METRIC_COUNTER || !str_ends(s, total))
+		return s;
+	struct str family = str_head(s, s.len - total.len);
+	if (!str_equal(family, str_of(m->before)))
+		return family;
+	*type = METRIC_UNKNOWN;
+	return s;
 }
 
 /*
@@ -184,12 +193,15 @@ void
 metric_head(struct metrics *m, const char *name, enum metric_type type,
     const char *help)
 {
+	struct str family = family_of(m, name, &type);
+
+	m->before = name;
 	add(m, STR("# HELP "));
-	add_family(m, name);
+	add_name(m, family);
 	add(m, STR(" "));
 	add_escaped(m, str_of(help), m->open);
 	add(m, STR("\n# TYPE "));
-	add_family(m, name);
+	add_name(m, family);
 	add(m, STR(" "));
 	add(m, str_of(type_names[type]));
 	add(m, STR("\n"));

@@ -21,7 +21,10 @@
 struct exemplar;
 struct hist;
 
-enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
+/* The last one is for metric_head() itself. */
+enum metric_type {
+	METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_UNKNOWN,
+};
 
 struct metric_label {
 	const char	*name;		/* NULL ends an array of them */
@@ -39,6 +42,7 @@ struct metrics {
 	size_t	 size;
 	bool	 failed;
 	bool	 open;		/* OpenMetrics */
+	const char *before;	/* the metric before this one */
 };
 
 void metrics_init(struct metrics *m);

@@ -278,28 +278,36 @@ on_late(struct wheel_timer *t)
 
 /* --- listening --------------------------------------------------------- */
 
-/* Make room: who has asked nothing goes first, then who is at it. */
-static bool
-drop_one(struct admin *a, enum phase phase)
+static struct client *
+find_phase(struct admin *a, enum phase phase)
 {
 	LIST_FOR_EACH(link, &a->clients) {
 		struct client *c = container_of(link, struct client, link);
 
-		if (c->phase != phase)
-			continue;
-		drop(c);
-		return true;
+		if (c->phase == phase)
+			return c;
 	}
-	return false;
+	return NULL;
 }
 
+/* Whom one more takes the place of: who asks nothing, then who is at it. */
+static struct client *
+find_victim(struct admin *a)
+{
+	struct client *c = find_phase(a, IDLE);
+
+	if (c == NULL)
+		c = find_phase(a, LEAVING);
+	return c != NULL ? c : find_phase(a, ASKING);
+}
+
+/* It is also asked when nobody comes after all, so nobody goes yet. */
 static bool
 may_accept(void *arg)
 {
 	struct admin *a = arg;
 
-	return a->count < ADMIN_CLIENTS || drop_one(a, IDLE) ||
-	    drop_one(a, LEAVING) || drop_one(a, ASKING);
+	return a->count < ADMIN_CLIENTS || find_victim(a) != NULL;
 }
 
 static void
@@ -328,6 +336,8 @@ on_accepted(void *arg, int fd, const struct addr *from)
 		refuse_address(a, fd, from);
 		return;
 	}
+	if (a->count == ADMIN_CLIENTS)
+		drop(find_victim(a));
 	c = calloc(1, sizeof *c);
 	if (c == NULL || (c->stream = stream_new(a->streams, fd)) == NULL) {
 		free(c);

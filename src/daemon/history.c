@@ -27,6 +27,7 @@ struct history {
 	struct history_opts	 opts;
 	struct wheel_timer	 timer;
 	struct totals		 before;
+	uint64_t		 looks;
 	uint64_t		 count;		/* samples taken */
 	struct history_sample	 ring[HISTORY_SAMPLES];
 	struct history_trouble	*troubles;
@@ -93,8 +94,10 @@ note(struct history *h, bool of_limit, const char *name, enum failure why,
 
 	if (total == 0 || (t = find(h, of_limit, name, why)) == NULL)
 		return;
-	/* Fewer than before: it is another of that name. */
-	uint64_t more = total < t->total ? total : total - t->total;
+	/* Fewer than before, or none in between: another has its name. */
+	bool same = t->look + 1 == h->looks && total >= t->total;
+	uint64_t more = same ? total - t->total : total;
+	t->look = h->looks;
 	t->total = total;
 	turn_ring(t, minute_of(h->now));
 	if (more == 0)
@@ -253,6 +256,7 @@ history_look(struct history *h)
 	h->opts.source(h->opts.arg, &from);
 	h->now = (double)wall.tv_sec + (double)wall.tv_nsec / 1e9;
 	h->next = 0;
+	h->looks++;
 	add_listeners(h, &now, &from);
 	add_workers(&now, &from);
 	limits_glance(from.setup->registry, now.at, on_limit,

@@ -62,6 +62,7 @@ struct history_trouble {
 	double		last;		/* seen, in seconds since 1970 */
 	uint64_t	minutes[HISTORY_MINUTES];	/* a ring */
 	uint64_t	minute;		/* of the one written last */
+	uint64_t	look;		/* the last at which it was there */
 };
 
 struct history;

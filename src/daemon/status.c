@@ -17,6 +17,7 @@ enum {
 	SAMPLE_SIZE = 14 * 24,
 	/* With a name of which each byte is escaped. */
 	TROUBLE_SIZE = 6 * HISTORY_NAME + 400,
+	ADDRESS_SIZE = ADDR_TEXT + 108 + 3,
 };
 
 /* --- what was ----------------------------------------------------------- */
@@ -221,9 +222,20 @@ status_write(struct metrics *out, const struct status_source *from,
 	json_close_object(&j);
 }
 
+static size_t
+count_binds(const struct config *c)
+{
+	size_t n = c->admin.bind.count;
+
+	for (size_t i = 0; i < c->listener_count; i++)
+		n += c->listener[i].bind.count;
+	return n;
+}
+
 /*
  * What there is once for each listener, limit and so on is shorter than in
- * /metrics, where each number has a line with its name and labels.
+ * /metrics, where each number has a line with its name and labels; but for
+ * addresses, which aren't there.
  */
 size_t
 status_size(const struct config *c, size_t metrics)
@@ -237,6 +249,7 @@ status_size(const struct config *c, size_t metrics)
 	put_config(&j, c);
 	n = m.len;
 	metrics_fini(&m);
-	return n + metrics + FIXED + HISTORY_SAMPLES * SAMPLE_SIZE +
+	return n + metrics + FIXED + count_binds(c) * ADDRESS_SIZE +
+	    HISTORY_SAMPLES * SAMPLE_SIZE +
 	    HISTORY_TROUBLES * TROUBLE_SIZE;
 }

@@ -416,34 +416,6 @@ START_TEST(a_peak_is_seen_for_a_minute_by_all_and_then_forgotten)
 }
 END_TEST
 
-static void
-on_glance(void *arg, const struct limit_state *s)
-{
-	on_look(arg, s);
-	ck_assert_uint_eq(s->peak, 0);
-}
-
-/* Those who look only now and then miss none for it. */
-START_TEST(a_glance_leaves_the_peak_alone)
-{
-	struct seen v = { .name = "house" };
-
-	house.spec.gate.limit = 2;
-	furnish(&house, "house", _i);
-	for (int i = 0; i < 2; i++)
-		(void)!enter(&house, i);
-	(void)!enter(&house, 2);
-	leave(&house, 1);
-	for (int i = 0; i < 200; i++) {
-		now += SEC;
-		limits_glance(registry, now, on_glance, &v);
-		ck_assert_uint_eq(v.gate.in_use, 1);
-		ck_assert_uint_eq(v.refused[FAIL_QUEUE_FULL], 1);
-	}
-	ck_assert_uint_eq(look(&house).peak, 2);
-}
-END_TEST
-
 /* Of a gate, whose peak is exact, also when the limit moves. */
 START_TEST(a_peak_keeps_its_measure_when_the_limit_moves)
 {
@@ -599,7 +571,6 @@ add_saying(Suite *s)
 	tcase_add_loop_test(t,
 	    a_peak_is_seen_for_a_minute_by_all_and_then_forgotten, 0, 2);
 	tcase_add_test(t, a_peak_keeps_its_measure_when_the_limit_moves);
-	tcase_add_loop_test(t, a_glance_leaves_the_peak_alone, 0, 2);
 	tcase_add_loop_test(t,
 	    who_waited_is_in_the_peak_and_among_the_holders, 0, 2);
 	tcase_add_loop_test(t, a_permit_given_back_twice_or_lost_shows, 0, 2);

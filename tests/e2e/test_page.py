@@ -235,7 +235,7 @@ def test_what_the_page_shows_is_what_metrics_say(busy, page):
         '#figures {tag}')].map((e) => e.textContent)""")
         for tag in ("dt", "dd")]))
     assert "1,207 in all" in figures["Requests"]
-    assert figures["In flight"] == "64 wait"
+    assert figures["In flight"] == "64 waiting"
     assert figures["Clients"] == "60 tunnels"
     busy.finish()
 

@@ -4,6 +4,8 @@
  */
 #include "daemon/admin_site.h"
 
+#include <stdlib.h>
+
 #include "base/random.h"
 #include "config/types.h"
 #include "daemon/status_page.h"
@@ -27,7 +29,8 @@ struct asked {
 typedef void page_fn(const struct asked *a, struct site_answer *out);
 
 static page_fn	page_metrics, page_healthz, page_readyz, page_status,
-		page_status_json, page_root, do_drain, do_ready, do_log_level;
+		page_status_json, page_root, do_drain, do_ready, do_log_level,
+		do_reload;
 
 static const struct page {
 	struct str	 path;
@@ -43,6 +46,7 @@ static const struct page {
 	{ STR_INIT("/drain"), true, do_drain },
 	{ STR_INIT("/ready"), true, do_ready },
 	{ STR_INIT("/log-level"), true, do_log_level },
+	{ STR_INIT("/reload"), true, do_reload },
 };
 
 /* --- pieces ------------------------------------------------------------- */
@@ -361,6 +365,38 @@ do_log_level(const struct asked *a, struct site_answer *out)
 	}
 	say(out, 400, STR("/log-level?level= error, warning, notice, info or "
 	    "debug\n"));
+}
+
+/*
+ * Nothing is done yet, only said; and not to all who may write: the messages
+ * have pieces of the file.
+ */
+static void
+do_reload(const struct asked *a, struct site_answer *out)
+{
+	const struct site_opts *o = &a->site->opts;
+	char *text = NULL;
+	size_t n;
+	FILE *f;
+
+	if (o->check == NULL || !str_equal(a->query, STR("check"))) {
+		say(out, 400, STR("/reload?check tells what SIGHUP would "
+		    "do.\n"));
+		return;
+	}
+	if (!a->is_local) {
+		say(out, 403, STR("Over a unix socket only.\n"));
+		return;
+	}
+	f = open_memstream(&text, &n);
+	if (f == NULL) {
+		out->body.failed = true;
+		return;
+	}
+	bool ok = o->check(o->arg, f);
+	fclose(f);
+	say(out, ok ? 200 : 422, ok ? STR("fine\n") : str_make(text, n));
+	free(text);
 }
 
 /* --- all ---------------------------------------------------------------- */

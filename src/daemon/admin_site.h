@@ -11,6 +11,8 @@
  *			&config=1 for the configuration
  *	/drain, /ready, /log-level?level=WORD
  *			POST: they change something
+ *	/reload?check	POST, over a unix socket: what a reload would say; 200
+ *			if nothing is wrong, else 422 and a line for each
  *
  * A page of somebody else's, in the browser of an operator, must not read or
  * change anything here: not under a name that it has pointed at us (Host is
@@ -21,6 +23,8 @@
  */
 #ifndef PENSTOCK_DAEMON_ADMIN_SITE_H
 #define PENSTOCK_DAEMON_ADMIN_SITE_H
+
+#include <stdio.h>
 
 #include "base/log.h"
 #include "base/metric.h"
@@ -38,6 +42,8 @@ struct site_opts {
 			    const struct status_ask *ask);
 	/* Are clients accepted? */
 	bool		(*is_ready)(void *arg);
+	/* Would a reload go well?  Else `out` says what is wrong; or NULL. */
+	bool		(*check)(void *arg, FILE *out);
 	void		*arg;
 	struct log	*log;
 };

@@ -16,7 +16,7 @@ struct console {
 	struct console_opts	 opts;
 	struct admin		*admin;
 	struct history		*history;
-	struct reload_result	 reload;
+	struct status_reload	 reload;
 };
 
 /* --- what is told ------------------------------------------------------- */
@@ -55,6 +55,14 @@ is_serving(void *arg)
 	struct console *c = arg;
 
 	return c->opts.is_serving(c->opts.arg);
+}
+
+static bool
+check_reload(void *arg, FILE *out)
+{
+	struct console *c = arg;
+
+	return c->opts.check(c->opts.arg, out);
 }
 
 static void
@@ -136,6 +144,7 @@ console_start(const struct console_opts *opts)
 			.metrics = write_metrics,
 			.status = write_status,
 			.is_ready = is_serving,
+			.check = opts->check == NULL ? NULL : check_reload,
 			.log = opts->log,
 			.arg = c,
 		},

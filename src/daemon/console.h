@@ -26,6 +26,8 @@ struct console_opts {
 				    struct metrics_source *out);
 	/* Serving, which is what load balancers ask; or draining. */
 	bool			(*is_serving)(void *arg);
+	/* Would a reload go well?  Else `out` says what is wrong; or NULL. */
+	bool			(*check)(void *arg, FILE *out);
 	void			*arg;
 };
 

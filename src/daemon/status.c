@@ -128,7 +128,7 @@ put_process(struct json *j, const struct metrics_source *m)
 }
 
 static void
-put_reload(struct json *j, const struct reload_result *r)
+put_reload(struct json *j, const struct status_reload *r)
 {
 	if (r->at == 0) {
 		json_null(j, "reload");

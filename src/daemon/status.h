@@ -18,7 +18,7 @@
 enum { RELOAD_TEXT = 500 };
 
 /* How the last reload went. */
-struct reload_result {
+struct status_reload {
 	double	at;			/* seconds since 1970; 0: none yet */
 	bool	ok;
 	char	text[RELOAD_TEXT];	/* what was changed, or wrong */
@@ -28,7 +28,7 @@ struct status_source {
 	const struct metrics_source	*metrics;
 	const struct sockets		*sockets;
 	const struct history		*history;
-	const struct reload_result	*reload;
+	const struct status_reload	*reload;
 	const char			*file;	/* NULL: the built-in one */
 	const char			*state;	/* serving, draining */
 	double				 wall;	/* seconds since 1970 */

@@ -55,6 +55,12 @@ block_budget_init(struct block_budget *b, uint64_t limit)
 }
 
 void
+block_budget_set(struct block_budget *b, uint64_t limit)
+{
+	atomic_store_explicit(&b->limit, limit, memory_order_relaxed);
+}
+
+void
 blocks_init(struct blocks *b, struct block_budget *budget)
 {
 	/* The budget bounds the slabs. */
@@ -188,6 +194,19 @@ trim_idle(struct blocks *b)
 		trim(b, b->most_idle / 2);
 }
 
+static uint64_t
+share_of_idle(const struct blocks *b)
+{
+	return limit_of(b) / IDLE_SHARE / atomic_load(&b->budget->sharers);
+}
+
+void
+blocks_adjust(struct blocks *b)
+{
+	if (b->most_idle != 0)
+		b->most_idle = share_of_idle(b);
+}
+
 /* The slab has nothing at hand: take from another piece, if there may be. */
 static APART struct block *
 take_new(struct blocks *b, struct slab *s, enum block_use use)
@@ -205,8 +224,7 @@ take_new(struct blocks *b, struct slab *s, enum block_use use)
 	}
 	/* The first: all who share are there by now. */
 	if (b->most_idle == 0)
-		b->most_idle = limit_of(b) / IDLE_SHARE /
-		    atomic_load(&b->budget->sharers);
+		b->most_idle = share_of_idle(b);
 	block = slab_take(s);
 	if (block == NULL)
 		let_go(b, piece);

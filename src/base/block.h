@@ -68,6 +68,13 @@ struct blocks {
 
 void block_budget_init(struct block_budget *b, uint64_t limit);
 
+/*
+ * Another limit; what is in use beyond it is given back as it comes free.  Each
+ * struct blocks of it is to be adjusted then.
+ */
+void block_budget_set(struct block_budget *b, uint64_t limit);
+void blocks_adjust(struct blocks *b);
+
 /* Most bytes that blocks take from the system, with so many structs blocks. */
 uint64_t block_memory(uint64_t limit, unsigned sharers);
 

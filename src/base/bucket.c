@@ -84,3 +84,30 @@ bucket_give_back(struct bucket *b, const struct bucket_spec *s, uint64_t n)
 	    was - MIN(was, cost), memory_order_relaxed, memory_order_relaxed))
 		;
 }
+
+/* What is held, beyond the depth, is as many tokens as before, too. */
+uint64_t
+bucket_owed(int64_t owed, const struct bucket_spec *from,
+    const struct bucket_spec *to)
+{
+	__int128 tokens = (__int128)owed - (__int128)from->depth;
+	__int128 by_new = (__int128)to->depth +
+	    tokens * (__int128)to->gap / (__int128)from->gap;
+
+	return by_new < 0 ? 0 : (uint64_t)MIN(by_new,
+	    (__int128)(BUCKET_MAX_DEPTH + MAX_WAIT));
+}
+
+void
+bucket_change(struct bucket *b, const struct bucket_spec *from,
+    const struct bucket_spec *to, nsec_t most, nsec_t now)
+{
+	nsec_t was = atomic_load_explicit(&b->full_at, memory_order_relaxed);
+	nsec_t owed;
+
+	do {
+		owed = bucket_owed((int64_t)(was - now), from, to);
+	} while (!atomic_compare_exchange_weak_explicit(&b->full_at, &was,
+	    now + MIN(owed, most), memory_order_relaxed,
+	    memory_order_relaxed));
+}

@@ -86,4 +86,16 @@ nsec_t bucket_take_late(struct bucket *b, const struct bucket_spec *s,
 void bucket_give_back(struct bucket *b, const struct bucket_spec *s,
     uint64_t n);
 
+/*
+ * From now on by other numbers, `to`: as many tokens are in it as before, or
+ * are owed, but no more than it can hold; and it will be full after `most` at
+ * the latest.
+ */
+void bucket_change(struct bucket *b, const struct bucket_spec *from,
+    const struct bucket_spec *to, nsec_t most, nsec_t now);
+
+/* The arithmetic of that, in any unit: the time from now until it is full. */
+uint64_t bucket_owed(int64_t owed, const struct bucket_spec *from,
+    const struct bucket_spec *to);
+
 #endif

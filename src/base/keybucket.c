@@ -15,6 +15,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/bucket.h"
+
 enum {
 	PLACES = 7,			/* in a line */
 	TIME_BITS = 40,
@@ -137,15 +139,14 @@ debt(const struct keybuckets *t, uint64_t word, uint64_t units)
 	return ahead <= most + t->differ ? ahead : 0;
 }
 
-/* A spec that allows more debt than those before it: once or twice a life. */
+/* More debt than there could be before: once or twice a life. */
 static void
-note_most(struct keybuckets *t, const struct keybucket_spec *s)
+note_most(struct keybuckets *t, uint64_t debt)
 {
 	uint64_t most = atomic_load_explicit(&t->most, memory_order_relaxed);
 
-	while (most < s->depth + s->wait)
-		if (atomic_compare_exchange_weak(&t->most, &most,
-		    s->depth + s->wait))
+	while (most < debt)
+		if (atomic_compare_exchange_weak(&t->most, &most, debt))
 			return;
 }
 
@@ -245,7 +246,7 @@ keybucket_take(struct keybuckets *t, uint64_t key,
 	uint64_t tag = tag_of(key);
 	uint64_t units = now / t->unit;
 
-	note_most(t, s);
+	note_most(t, s->depth + s->wait);
 	for (;;) {
 		int i = place_of(t, l, tag, units);
 		uint64_t word = atomic_load(&l->places[i]);
@@ -279,6 +280,29 @@ keybucket_give_back(struct keybuckets *t, uint64_t key,
 		if (atomic_compare_exchange_weak(&l->places[i], &word,
 		    word_with(tag, word, -s->gap)))
 			return;
+}
+
+void
+keybuckets_change(struct keybuckets *t, const struct bucket_spec *from,
+    const struct bucket_spec *to, uint64_t most, nsec_t now)
+{
+	uint64_t units = now / t->unit, owed;
+
+	note_most(t, most);
+	for (uint64_t i = 0; i < t->count * PLACES; i++) {
+		_Atomic uint64_t *p =
+		    &t->lines[i / PLACES].places[i % PLACES];
+		uint64_t word = atomic_load(p);
+
+		/* What is full stays so: nobody may have this place. */
+		while ((owed = debt(t, word, units)) != 0) {
+			owed = bucket_owed((int64_t)owed, from, to);
+			owed = MIN(owed, most);
+			if (atomic_compare_exchange_weak(p, &word,
+			    word_with(tag_of(word), units, owed)))
+				break;
+		}
+	}
 }
 
 static uint64_t

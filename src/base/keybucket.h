@@ -42,6 +42,7 @@ enum {
 #define KEYBUCKET_UNIT		UINT64_C(16000)	/* ns */
 #define KEYBUCKET_MAX_DEPTH	(KEYBUCKET_UNIT << 38)
 
+struct bucket_spec;
 struct keybuckets;
 
 /* What all keys' buckets have in common. */
@@ -79,6 +80,13 @@ nsec_t keybucket_take(struct keybuckets *t, uint64_t key,
 /* Undo one taking, whose event did not happen after all. */
 void keybucket_give_back(struct keybuckets *t, uint64_t key,
     const struct keybucket_spec *s);
+
+/*
+ * From now on by other numbers, in units: bucket_change() for each key.  Looks
+ * at each row.
+ */
+void keybuckets_change(struct keybuckets *t, const struct bucket_spec *from,
+    const struct bucket_spec *to, uint64_t most, nsec_t now);
 
 /* The time until there is a token without a hold; takes none. */
 nsec_t keybucket_due(const struct keybuckets *t, uint64_t key,

@@ -38,9 +38,9 @@ limit_pass_stand(struct limit_pass *p, uint64_t turns_key,
 
 /* For how long that holds it, or that it is refused. */
 static nsec_t
-token_is_late(struct limit_pass *p, nsec_t wait)
+token_is_late(struct limit_pass *p, bool dry_run, nsec_t wait)
 {
-	if (p->charged_by->spec.dry_run) {
+	if (dry_run) {
 		limit_dry_rate(p);
 		return 0;
 	}
@@ -68,18 +68,21 @@ limit_rate(struct limit_pass *p, nsec_t now)
 		    now);
 		p->charged = wait <= n->keybucket.wait * KEYBUCKET_UNIT;
 	}
-	p->charged_by = n;
-	return LIKELY(wait == 0) ? 0 : token_is_late(p, wait);
+	return LIKELY(wait == 0) ? 0 :
+	    token_is_late(p, n->spec.dry_run, wait);
 }
 
 void
 limit_rate_undo(struct limit_pass *p)
 {
-	const struct limit_numbers *n = p->charged_by;
+	const struct limit_numbers *n = limit_numbers(p->limit);
 
 	if (!p->charged)
 		return;
 	p->charged = false;
+	/* If they have changed, so has what it took. */
+	if (n->spec.rate == 0)
+		return;
 	if (!limit_is_keyed(&n->spec))
 		bucket_give_back(&p->limit->bucket, &n->bucket, 1);
 	else
@@ -281,6 +284,34 @@ begin_keyed(struct limit_pass *p, const struct limit_spec *s)
 	}
 }
 
+static enum failure
+count_session(struct limit_pass *p, const struct limit_spec *s)
+{
+	enum failure why = limit_is_keyed(s) ?
+	    begin_keyed(p, s) : begin_unkeyed(p->limit, s->connections);
+
+	p->session = why == FAIL_NONE;
+	return why;
+}
+
+void
+limit_session_count(struct limit_pass *p)
+{
+	const struct limit_spec *s = &limit_numbers(p->limit)->spec;
+
+	if (s->connections != 0)
+		(void)count_session(p, s);
+}
+
+void
+limit_session_move(struct limit_pass *to, struct limit_pass *from)
+{
+	ASSERT(to->limit == from->limit && to->key == from->key);
+	to->session = from->session;
+	to->session_row = from->session_row;
+	from->session = false;
+}
+
 enum failure
 limit_session_begin(struct limit_pass *p)
 {
@@ -290,9 +321,8 @@ limit_session_begin(struct limit_pass *p)
 	if (s->connections == 0)
 		return FAIL_NONE;
 
-	enum failure why = limit_is_keyed(s) ?
-	    begin_keyed(p, s) : begin_unkeyed(p->limit, s->connections);
-	p->session = why == FAIL_NONE;
+	enum failure why = count_session(p, s);
+
 	if (!p->session && s->dry_run) {
 		limit_dry_refuse(p, why);
 		return FAIL_NONE;

@@ -96,7 +96,6 @@ limit_is_adaptive(const struct limit_spec *s)
 
 struct limits;
 struct limit;
-struct limit_numbers;
 
 /* What one exchange (or session) has to do with one limit. */
 struct limit_pass {
@@ -115,7 +114,6 @@ struct limit_pass {
 	bool			 session;	/* a session is counted */
 	enum failure		 would;		/* be refused for; dry run */
 	bool			 adapts;	/* its limit does */
-	const struct limit_numbers *charged_by;
 	void			*owner;		/* the caller's, untouched */
 };
 
@@ -133,6 +131,12 @@ void limits_free(struct limits **l);
 struct limit *limits_get(struct limits *l, const struct limit_spec *spec,
     enum limit_site site, unsigned worker, nsec_t now);
 
+/*
+ * Every worker has come to the end of whatever it did when limits_get() was
+ * last called: what that replaced is freed.  Main's.
+ */
+void limits_settle(struct limits *l, nsec_t now);
+
 /* One more reference, to one that has some; limits_look()'s have. */
 void limit_ref(struct limit *limit);
 
@@ -142,7 +146,7 @@ void limit_unref(struct limits *l, struct limit **limit);
 /* Orders limits: pass lower first.  Never equal for two limits. */
 uint32_t limit_rank(const struct limit *limit);
 
-/* Its numbers now; they stay valid, though not current, as long as it. */
+/* Its numbers now; valid, though not current, until limits_settle(). */
 const struct limit_spec *limit_spec(const struct limit *limit);
 
 /*
@@ -226,8 +230,14 @@ void limit_sample(struct limit_pass *p, unsigned worker,
  */
 enum failure limit_session_begin(struct limit_pass *p) MUST_USE;
 
+/* The same of one that is there already: it counts if there is room. */
+void limit_session_count(struct limit_pass *p);
+
 /* It ends; does nothing if none has begun. */
 void limit_session_end(struct limit_pass *p);
+
+/* What *from has begun is *to's from now on; of the same limit and key. */
+void limit_session_move(struct limit_pass *to, struct limit_pass *from);
 
 /*
  * After how long a refused client may come again, at least 1 ns: when a token

@@ -3,7 +3,8 @@
  * limit_own.h - what a limit consists of; for limit*.c alone.
  *
  * Numbers never change once they are published: a reload publishes others,
- * and the old ones are kept, so a worker in the middle of reading finds them
+ * and the old ones are kept until all workers have come to the end of what they
+ * were doing (limits_settle()), so one in the middle of reading finds them
  * consistent.  Parts are made when a spec first asks for them and stay.
  */
 #ifndef PENSTOCK_BASE_LIMIT_OWN_H
@@ -23,7 +24,8 @@ struct limit_numbers {
 	struct bucket_spec	 bucket;	/* unkeyed, with a rate */
 	struct keybucket_spec	 keybucket;	/* keyed, with a rate */
 	struct pace_spec	 pace[LIMIT_WAYS];
-	struct limit_numbers	*before;
+	nsec_t			 most_owed;	/* 0, or limit_settle() cuts */
+	struct limit_numbers	*before;	/* until limit_settle() */
 };
 
 /* Written by its worker alone. */
@@ -82,6 +84,21 @@ static inline const struct limit_numbers *
 limit_numbers(const struct limit *l)
 {
 	return atomic_load_explicit(&l->numbers, memory_order_acquire);
+}
+
+/* --- limit_numbers.c: other numbers ------------------------------------ */
+
+/* From now on by those; the parts were made before, for who sees them. */
+void limit_publish(struct limit *l, const struct limit_spec *spec, nsec_t now);
+
+/* No worker is in the middle of reading old numbers: see limits_settle(). */
+void limit_settle(struct limit *l, nsec_t now);
+
+static inline bool
+limit_is_same_rate(const struct limit_spec *a, const struct limit_spec *b)
+{
+	return a->rate == b->rate && a->rate_span == b->rate_span &&
+	    a->burst == b->burst && a->wait == b->wait;
 }
 
 /* --- limit_check.c: the self-check ------------------------------------- */

@@ -157,39 +157,6 @@ make_parts(struct limits *r, struct limit *l, const struct limit_spec *spec,
 			pace_make_table(&l->pace[way], rows);
 }
 
-static void
-publish_paces(struct limit *l, struct limit_numbers *n, nsec_t now)
-{
-	for (int way = 0; way < LIMIT_WAYS; way++) {
-		const struct limit_spec *spec = &n->spec;
-
-		if (spec->bandwidth[way] != 0)
-			pace_spec_init(&n->pace[way], spec->bandwidth[way],
-			    spec->bandwidth_burst[way]);
-		n->pace[way].dry = spec->dry_run && spec->bandwidth[way] != 0;
-		pace_set(&l->pace[way], &n->pace[way], now);
-	}
-}
-
-/* After the parts, so that who sees the numbers sees these. */
-static void
-publish(struct limit *l, const struct limit_spec *spec, nsec_t now)
-{
-	struct limit_numbers *n = xcalloc(1, sizeof *n);
-
-	n->spec = *spec;
-	n->spec.name = l->name;
-	n->before = l->numbers;
-	if (spec->rate != 0 && !limit_is_keyed(spec))
-		bucket_spec_init(&n->bucket, spec->rate, spec->rate_span,
-		    spec->burst);
-	else if (spec->rate != 0)
-		keybucket_spec_init(&n->keybucket, spec->rate,
-		    spec->rate_span, spec->burst, spec->wait);
-	publish_paces(l, n, now);
-	atomic_store_explicit(&l->numbers, n, memory_order_release);
-}
-
 static uint32_t
 rank_of(const struct limits *r, const struct limit_spec *spec,
     enum limit_site site)
@@ -219,7 +186,7 @@ limit_new(struct limits *r, const struct limit_spec *spec,
 	for (int way = 0; way < LIMIT_WAYS; way++)
 		pace_init(&l->pace[way]);
 	make_parts(r, l, spec, now);
-	publish(l, spec, now);
+	limit_publish(l, spec, now);
 	list_add_last(&r->all, &l->link);
 	return l;
 }
@@ -246,8 +213,7 @@ is_same_gate(const struct limit_spec *x, const struct limit_spec *y)
 static bool
 is_same(const struct limit_spec *a, const struct limit_spec *b)
 {
-	return a->rate == b->rate && a->rate_span == b->rate_span &&
-	    a->burst == b->burst && a->wait == b->wait &&
+	return limit_is_same_rate(a, b) &&
 	    a->connections == b->connections &&
 	    memcmp(a->bandwidth, b->bandwidth, sizeof a->bandwidth) == 0 &&
 	    memcmp(a->bandwidth_burst, b->bandwidth_burst,
@@ -267,7 +233,7 @@ limit_change(struct limits *r, struct limit *l, const struct limit_spec *spec,
 	if (is_same(was, spec))
 		return;
 	make_parts(r, l, spec, now);
-	publish(l, spec, now);
+	limit_publish(l, spec, now);
 	if (is_same_gate(was, spec))
 		return;
 	if (l->gate != NULL)
@@ -317,6 +283,15 @@ limits_get(struct limits *r, const struct limit_spec *spec,
 	atomic_fetch_add(&l->refs, 1);
 	pthread_mutex_unlock(&r->lock);
 	return l;
+}
+
+void
+limits_settle(struct limits *r, nsec_t now)
+{
+	pthread_mutex_lock(&r->lock);
+	LIST_FOR_EACH(link, &r->all)
+		limit_settle(limit_at(link), now);
+	pthread_mutex_unlock(&r->lock);
 }
 
 void

@@ -199,6 +199,26 @@ unlock:
 		log_writer_wake(l->writer);
 }
 
+void
+log_lines(struct log *l, enum log_level level, const char *text)
+{
+	char line[LOG_TEXT_MAX + 1];
+
+	if (!log_hears(l, level))
+		return;
+	pthread_mutex_lock(&l->lock);
+	while (*text != '\0') {
+		size_t n = strcspn(text, "\n");
+
+		snprintf(line, sizeof line, "%.*s", (int)MIN(n,
+		    (size_t)LOG_TEXT_MAX), text);
+		put_line(l, level, "", line);
+		text += n + (text[n] == '\n');
+	}
+	pthread_mutex_unlock(&l->lock);
+	log_writer_wake(l->writer);
+}
+
 /* What was held back is summed up even if nothing of its kind follows. */
 static void
 on_tick(void *arg)

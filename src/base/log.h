@@ -48,6 +48,9 @@ void log_free(struct log **l);
 void log_say(struct log *l, enum log_level level, const char *fmt, ...)
     PRINTF(3, 4);
 
+/* Say each line of a text, none of which is held back. */
+void log_lines(struct log *l, enum log_level level, const char *text);
+
 /* Would it be written?  Ask before work that is only for a debug line. */
 bool log_hears(const struct log *l, enum log_level level);
 

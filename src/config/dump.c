@@ -203,7 +203,10 @@ say_conflict(FILE *out, const struct conf_origin *at,
 	    name[0] != '\0' ? " " : "", name, what);
 }
 
-/* The section is in both; compare what only a restart may change. */
+/*
+ * The section is in both; compare what only a restart may change.  Those that
+ * come and go are none of its business.
+ */
 static unsigned
 compare_sections(FILE *out, const struct config *running, size_t i,
     const struct config *wanted, const struct place *in_wanted)
@@ -248,49 +251,6 @@ any_needs_restart(const struct section *s)
 	return false;
 }
 
-/* A section that is only in the running one. */
-static unsigned
-compare_gone(FILE *out, const struct section *s,
-    const struct config *running, const struct config *wanted)
-{
-	static const struct conf_origin nowhere = { NULL, 0 };
-	unsigned count = 0;
-
-	for (size_t i = 0; i < section_count(running, s); i++) {
-		const char *name = section_name(running, s, i);
-
-		if (find_name(wanted, s, name) < section_count(wanted, s))
-			continue;
-		say_conflict(out, &nowhere, s, name, "is gone, which");
-		count++;
-	}
-	return count;
-}
-
-static unsigned
-compare_wanted(FILE *out, const struct section *s,
-    const struct config *running, const struct config *wanted)
-{
-	unsigned count = 0;
-
-	for (size_t i = 0; i < section_count(wanted, s); i++) {
-		const char *name = section_name(wanted, s, i);
-		size_t was = find_name(running, s, name);
-		struct place p = { s, i, NULL };
-
-		if (was < section_count(running, s)) {
-			count += compare_sections(out, running, was, wanted,
-			    &p);
-			continue;
-		}
-		char *mine = section_struct(wanted, s, i);
-		say_conflict(out, (struct conf_origin *)(void *)(mine +
-		    s->origin_at), s, name, "is new, which");
-		count++;
-	}
-	return count;
-}
-
 unsigned
 config_reload_conflicts(FILE *out, const struct config *running,
     const struct config *wanted)
@@ -298,8 +258,15 @@ config_reload_conflicts(FILE *out, const struct config *running,
 	unsigned count = 0;
 
 	FOR_EACH_SECTION(s)
-		if (any_needs_restart(s))
-			count += compare_wanted(out, s, running, wanted) +
-			    compare_gone(out, s, running, wanted);
+		for (size_t i = 0; any_needs_restart(s) &&
+		    i < section_count(wanted, s); i++) {
+			struct place p = { s, i, NULL };
+			size_t was = find_name(running, s,
+			    section_name(wanted, s, i));
+
+			if (was < section_count(running, s))
+				count += compare_sections(out, running, was,
+				    wanted, &p);
+		}
 	return count;
 }

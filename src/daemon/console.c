@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "daemon/admin.h"
+#include "daemon/amounts.h"
 #include "daemon/history.h"
-#include "daemon/metrics_size.h"
 #include "daemon/status.h"
 #include "proxy/setup.h"
 
@@ -93,23 +93,10 @@ console_reloaded(struct console *c, bool ok, const char *text)
 
 /* --- memory ------------------------------------------------------------- */
 
-static size_t
-largest_page(const struct config *c, unsigned workers)
-{
-	return MAX(status_size(c, metrics_size(c, workers)),
-	    site_page_size());
-}
-
 uint64_t
-console_budget(const struct config *c, unsigned workers)
+console_memory(const struct config *c)
 {
-	return admin_budget(largest_page(c, workers));
-}
-
-uint64_t
-console_memory(const struct config *c, unsigned workers)
-{
-	return admin_memory(largest_page(c, workers)) + history_memory();
+	return admin_memory(amounts_page(c)) + history_memory();
 }
 
 /* --- its life ----------------------------------------------------------- */
@@ -117,11 +104,9 @@ console_memory(const struct config *c, unsigned workers)
 static bool
 listen_on_all(struct console *c)
 {
-	const struct sockets *s = c->opts.sockets;
-
-	for (unsigned i = 0; i < s->count; i++)
-		if (s->sets[i].listener == SOCKETS_OF_ADMIN &&
-		    !admin_listen(c->admin, s->sets[i].fds[0]))
+	FOR_EACH_SOCKET_SET(set, c->opts.sockets)
+		if (set->listener == SOCKETS_OF_ADMIN &&
+		    !admin_listen(c->admin, set->fds[0]))
 			return false;
 	return true;
 }

@@ -31,12 +31,8 @@ struct console_opts {
 	void			*arg;
 };
 
-/*
- * The budget that the loop's blocks need, and all the memory that it takes
- * with it, where there are so many workers.
- */
-uint64_t console_budget(const struct config *c, unsigned workers);
-uint64_t console_memory(const struct config *c, unsigned workers);
+/* Bytes that it takes, with the budget of its blocks: admin_budget(). */
+uint64_t console_memory(const struct config *c);
 
 /* Serve on the admin's sockets; NULL without memory. */
 struct console *console_start(const struct console_opts *opts);

@@ -10,11 +10,13 @@
 #include <string.h>
 
 #include "net/loop.h"
+#include "proxy/doors.h"
 #include "proxy/worker.h"
 
 struct member {
 	struct crew	*crew;
 	struct worker	*worker;
+	struct doors	*doors;		/* the newest */
 	pthread_t	 thread;
 	bool		 started;
 };
@@ -26,9 +28,13 @@ struct crew {
 	unsigned		 count;
 	_Atomic unsigned	 running;
 	struct mail		 ended;
+	struct mail		 unserved;
+	unsigned		 moving;	/* workers, by a new setup */
+	bool			 entered;	/* all have, and open it now */
 };
 
-static mail_fn	on_all_ended;
+static mail_fn	on_all_ended, on_unserved;
+static void	on_moved(void *arg);
 
 static void *
 run(void *arg)
@@ -53,6 +59,14 @@ on_all_ended(struct mail *mail)
 	c->opts.all_ended(c->opts.arg);
 }
 
+static void
+on_unserved(struct mail *mail)
+{
+	struct crew *c = container_of(mail, struct crew, unserved);
+
+	c->opts.unserved(c->opts.publisher);
+}
+
 /* --- making ------------------------------------------------------------ */
 
 static bool
@@ -61,7 +75,9 @@ make_worker(struct crew *c, unsigned id)
 	struct worker *w = worker_new(&(struct worker_opts){
 		.id = id,
 		.shared = c->opts.shared,
-		.setup = c->opts.setup,
+		.io_uring = c->opts.setup->config->penstock.io_uring !=
+		    IF_IT_PAYS_OFF,
+		.unserved = &c->unserved,
 		.access_log = c->opts.access_log == NULL ? NULL :
 		    log_writer_ring(c->opts.access_log, id),
 		.nameservers = c->opts.nameservers,
@@ -77,29 +93,32 @@ make_worker(struct crew *c, unsigned id)
 	return true;
 }
 
-/*
- * Round robin over all sockets of all addresses, so that an address with
- * fewer sockets than there are workers doesn't always fall to the first.
- */
-static bool
-adopt_sockets(struct crew *c)
+static void
+make_doors(struct crew *c, struct setup *setup, const struct sockets *s)
 {
-	const struct sockets *s = c->opts.sockets;
-	unsigned next = 0;
+	for (unsigned i = 0; i < c->count; i++) {
+		struct doors_opts opts = {
+			.worker = c->workers[i],
+			.setup = setup,
+			.moved = on_moved,
+			.arg = c,
+		};
 
-	for (unsigned i = 0; i < s->count; i++) {
-		const struct socket_set *set = &s->sets[i];
-
-		if (set->listener == SOCKETS_OF_ADMIN)
-			continue;
-		for (unsigned j = 0; j < set->count; j++)
-			if (!accepting_adopt(
-			    &c->workers[next++ % c->count]->accepting,
-			    &c->opts.setup->services[set->listener],
-			    set->fds[j]))
-				return false;
+		opts.socket_count = sockets_of_worker(s, i, &opts.sockets);
+		c->members[i].doors = doors_new(&opts);
 	}
-	return true;
+}
+
+static bool
+begin(struct crew *c)
+{
+	bool ok = true;
+
+	make_doors(c, c->opts.setup, c->opts.sockets);
+	for (unsigned i = 0; i < c->count; i++)
+		if (!doors_begin(c->members[i].doors))
+			ok = false;
+	return ok;
 }
 
 static bool
@@ -128,11 +147,12 @@ crew_new(const struct crew_opts *opts)
 
 	c->opts = *opts;
 	mail_init(&c->ended, on_all_ended);
+	mail_init(&c->unserved, on_unserved);
 	c->members = xcalloc(count, sizeof *c->members);
 	c->workers = xcalloc(count, sizeof *c->workers);
 	for (unsigned i = 0; ok && i < count; i++)
 		ok = make_worker(c, i);
-	if (!ok || !adopt_sockets(c) || !start_threads(c)) {
+	if (!ok || !begin(c) || !start_threads(c)) {
 		log_say(opts->shared->log, SAY_ERROR,
 		    "can't start %u workers: no descriptors or threads",
 		    count);
@@ -140,6 +160,39 @@ crew_new(const struct crew_opts *opts)
 		crew_free(&c);
 	}
 	return c;
+}
+
+/* --- another setup ----------------------------------------------------- */
+
+static void
+post_all(struct crew *c)
+{
+	c->moving = c->count;
+	for (unsigned i = 0; i < c->count; i++)
+		doors_post(c->members[i].doors);
+}
+
+void
+crew_publish(struct crew *c, struct setup *setup, const struct sockets *s)
+{
+	ASSERT(c->moving == 0);
+	make_doors(c, setup, s);
+	c->entered = false;
+	post_all(c);
+}
+
+static void
+on_moved(void *arg)
+{
+	struct crew *c = arg;
+
+	if (--c->moving > 0)
+		return;
+	if (!c->entered) {
+		c->entered = true;
+		post_all(c);
+	} else
+		c->opts.published(c->opts.publisher);
 }
 
 /* --- ending ------------------------------------------------------------ */

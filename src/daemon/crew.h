@@ -19,7 +19,7 @@ struct worker;
 
 struct crew_opts {
 	struct shared		*shared;
-	struct setup		*setup;
+	struct setup		*setup;		/* the first */
 	const struct sockets	*sockets;
 	struct log_writer	*access_log;	/* a ring each; or NULL */
 	const char		*nameservers;	/* NULL: the system's */
@@ -28,6 +28,11 @@ struct crew_opts {
 	/* On main's loop: every worker's thread has come to its end. */
 	void			(*all_ended)(void *arg);
 	void			*arg;
+	/* Also: all go by what crew_publish() gave them. */
+	void			(*published)(void *publisher);
+	/* Also: a socket that left isn't served any more. */
+	void			(*unserved)(void *publisher);
+	void			*publisher;
 };
 
 /*
@@ -35,6 +40,13 @@ struct crew_opts {
  * threads.  NULL, said in the log, if one can't be made.
  */
 struct crew *crew_new(const struct crew_opts *opts);
+
+/*
+ * Have all workers go by another setup, with the sockets there are now: see
+ * doors.h.  `published` follows; not before that another.
+ */
+void crew_publish(struct crew *c, struct setup *setup,
+    const struct sockets *sockets);
 
 /* Have all of them drain, or stop at once; all_ended follows. */
 void crew_drain(struct crew *c);

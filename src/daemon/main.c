@@ -44,12 +44,12 @@ run(const struct options *o)
 
 	if (config == NULL)
 		return EXIT_FAILURE;
+	if (o->what == DO_RUN)
+		return master_run(&opts);
 	if (o->what == DO_DUMP)
 		config_dump(stdout, config);
-	else if (o->what == DO_TEST)
-		status = master_test(&opts, stdout);
 	else
-		status = master_run(&opts);
+		status = master_test(&opts, stdout);
 	config_free(&config);
 	return status;
 }

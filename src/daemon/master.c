@@ -15,10 +15,13 @@
 
 #include "base/log_writer.h"
 #include "base/random.h"
+#include "daemon/admin.h"
+#include "daemon/amounts.h"
 #include "daemon/console.h"
 #include "daemon/crew.h"
 #include "daemon/names.h"
 #include "daemon/privs.h"
+#include "daemon/reload.h"
 #include "daemon/sockets.h"
 #include "http/rewrite.h"
 #include "net/handover.h"
@@ -33,7 +36,7 @@ enum { LOG_RING = 1024 * 1024 };
 enum state { STARTING, SERVING, DRAINING };
 
 struct master {
-	const struct config	*config;
+	struct config		*config;	/* until `reload` has it */
 	const char		*file;
 	enum state		 state;
 	struct shared		 shared;
@@ -48,7 +51,7 @@ struct master {
 	char			*nameservers;	/* text; or NULL */
 	struct resolver		*resolver;
 	struct resolver_stats	 resolver_stats;
-	struct setup		*setup;
+	struct reload		*reload;
 	struct names		*names;
 	struct console		*console;
 	struct crew		*crew;
@@ -61,23 +64,6 @@ struct master {
 static watch_fn	on_signal;
 
 /* --- what there will be ------------------------------------------------ */
-
-static unsigned
-worker_count(const struct config *c)
-{
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
-	if (c->penstock.workers != 0)
-		return (unsigned)c->penstock.workers;
-	return (unsigned)MIN(MAX(cpus, 1), 64);
-}
-
-static uint64_t
-session_count(const struct config *c, uint64_t descriptors)
-{
-	return c->penstock.max_connections != 0 ?
-	    c->penstock.max_connections : descriptors * 6 / 10;
-}
 
 static double
 wall_seconds(void)
@@ -140,25 +126,16 @@ init_shared(struct master *m)
 	struct shared *s = &m->shared;
 	const struct config *c = m->config;
 
-	s->workers = worker_count(c);
+	s->workers = amounts_workers(c);
 	s->descriptors = privs_raise_descriptors();
-	s->max_sessions = session_count(c, s->descriptors);
-	if (s->max_sessions > s->descriptors)
-		log_say(s->log, SAY_WARNING, "max_connections = %" PRIu64
-		    " needs more than the %" PRIu64 " descriptors there are",
-		    s->max_sessions, s->descriptors);
 	s->loops[s->workers] = m->loop;
 	choose_name(m);
 	make_via(m);
 	block_budget_init(&s->budget, c->penstock.buffers);
 	/* Main takes part as the last worker: it releases, and changes. */
 	s->limits = limits_new(s->workers + 1, shared_wake, s);
-	s->sessions = gate_new(&(struct gate_spec){
-		.limit = s->max_sessions,
-		.queue = s->workers,
-		/* Nobody leaves this queue: no wait is too long for it. */
-		.queue_timeout = 365 * 24 * 3600 * NSEC_PER_SEC,
-	}, s->workers + 1, shared_wake, s);
+	struct gate_spec spec = amounts_gate(c, s);
+	s->sessions = gate_new(&spec, s->workers + 1, shared_wake, s);
 	s->handover = handover_new(s->workers);
 }
 
@@ -191,12 +168,23 @@ end(struct master *m, int signo)
 		log_say(m->shared.log, SAY_NOTICE,
 		    "%s: draining; once more to end at once",
 		    strsignal(signo));
+		reload_end(m->reload);
 		crew_drain(m->crew);
 	} else {
 		log_say(m->shared.log, SAY_NOTICE, "%s: ending at once",
 		    strsignal(signo));
 		crew_stop(m->crew);
 	}
+}
+
+static void
+hang_up(struct master *m)
+{
+	if (m->state == SERVING)
+		reload_start(m->reload);
+	else
+		log_say(m->shared.log, SAY_WARNING,
+		    "no reload: the process is draining");
 }
 
 static void
@@ -210,6 +198,8 @@ on_signal(struct watch *w, unsigned ready)
 		return;
 	if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
 		end(m, (int)info.ssi_signo);
+	else if (info.ssi_signo == SIGHUP)
+		hang_up(m);
 	else
 		log_say(m->shared.log, SAY_WARNING,
 		    "%s: not yet there, nothing is done",
@@ -222,15 +212,17 @@ static void
 describe(void *arg, struct metrics_source *out)
 {
 	struct master *m = arg;
+	struct reload_result last = reload_last(m->reload);
 
 	*out = (struct metrics_source){
 		.workers = crew_workers(m->crew),
 		.count = m->shared.workers,
-		.setup = m->setup,
+		.setup = reload_setup(m->reload),
 		.access_log = m->access_log,
 		.now = loop_now(m->loop),
 		.started = m->started,
-		.loaded = m->started,
+		.loaded = last.when,
+		.reloaded = last.ok,
 	};
 }
 
@@ -238,6 +230,12 @@ static bool
 is_serving(void *arg)
 {
 	return ((struct master *)arg)->state == SERVING;
+}
+
+static bool
+check_reload(void *arg, FILE *out)
+{
+	return reload_check(((struct master *)arg)->reload, out);
 }
 
 static bool
@@ -250,6 +248,7 @@ start_console(struct master *m)
 		.file = m->file,
 		.source = describe,
 		.is_serving = is_serving,
+		.check = check_reload,
 		.arg = m,
 	});
 	return m->console != NULL;
@@ -289,8 +288,7 @@ start_base(struct master *m)
 		return false;
 	}
 	/* Main's own: pages for operators, whatever workers use. */
-	block_budget_init(&m->budget, console_budget(m->config,
-	    worker_count(m->config)));
+	block_budget_init(&m->budget, admin_budget(amounts_page(m->config)));
 	blocks_init(&m->blocks, &m->budget);
 	loop_set_blocks(m->loop, &m->blocks);
 	return true;
@@ -326,11 +324,34 @@ start_outside(struct master *m)
 	if (m->sockets == NULL || !start_access_log(m) ||
 	    !privs_drop(m->config->penstock.user, stderr))
 		return false;
-	s->own = m->sockets->own;
-	s->own_count = m->sockets->count;
-	s->local = m->sockets->local;
-	s->local_count = m->sockets->local_count;
 	return true;
+}
+
+static void
+on_reloaded(void *arg, bool ok)
+{
+	struct master *m = arg;
+
+	if (m->console != NULL)
+		console_reloaded(m->console, ok, ok ? "" : "The log tells "
+		    "what is wrong.");
+}
+
+static struct reload *
+new_reload(struct master *m)
+{
+	struct config *config = m->config;
+
+	m->config = NULL;
+	return reload_new(&(struct reload_opts){
+		.file = m->file,
+		.shared = &m->shared,
+		.sockets = m->sockets,
+		.loop = m->loop,
+		.blocks = &m->blocks,
+		.over = on_reloaded,
+		.arg = m,
+	}, config);
 }
 
 static void on_all_ended(void *arg);
@@ -349,16 +370,18 @@ start_serving(struct master *m)
 		complain("resolver", err);
 		return false;
 	}
-	m->setup = setup_new(m->config, &m->shared);
+	m->reload = new_reload(m);
 	m->names = names_start(&(struct names_opts){
 		.loop = m->loop,
 		.resolver = m->resolver,
-		.setup = m->setup,
 		.log = m->shared.log,
+		.asked = reload_on_asked,
+		.arg = m->reload,
 	});
+	(void)names_set(m->names, reload_setup(m->reload));
 	m->crew = crew_new(&(struct crew_opts){
 		.shared = &m->shared,
-		.setup = m->setup,
+		.setup = reload_setup(m->reload),
 		.sockets = m->sockets,
 		.access_log = m->access_log,
 		.nameservers = m->nameservers,
@@ -366,7 +389,11 @@ start_serving(struct master *m)
 		.main_loop = m->loop,
 		.all_ended = on_all_ended,
 		.arg = m,
+		.published = reload_on_published,
+		.unserved = reload_on_unserved,
+		.publisher = m->reload,
 	});
+	reload_use(m->reload, m->crew, m->names);
 	return m->crew != NULL && start_console(m);
 }
 
@@ -399,7 +426,7 @@ stop(struct master *m)
 	crew_free(&m->crew);
 	handover_free(&m->shared.handover);
 	stop_loop(m);
-	setup_free(&m->setup);
+	reload_free(&m->reload);
 	log_writer_stop(&m->access_log);
 	hosts_free(&m->hosts);
 	free(m->nameservers);
@@ -409,6 +436,7 @@ stop(struct master *m)
 		gate_free(&m->shared.sessions);
 	if (m->shared.limits != NULL)
 		limits_free(&m->shared.limits);
+	config_free(&m->config);
 	log_free(&m->shared.log);
 	resolver_global_fini();
 	if (m->signals >= 0)
@@ -421,16 +449,16 @@ static struct memory_opts
 memory_opts(const struct config *c)
 {
 	uint64_t descriptors = privs_raise_descriptors();
-	unsigned workers = worker_count(c);
+	unsigned workers = amounts_workers(c);
 	bool logs = strcmp(c->log.access, "off") != 0;
 
 	return (struct memory_opts){
 		.config = c,
 		.workers = workers,
-		.sessions = session_count(c, descriptors),
+		.sessions = amounts_sessions(c, descriptors),
 		.descriptors = descriptors,
 		.admin = c->admin.bind.count == 0 ? 0 :
-		    console_memory(c, workers),
+		    console_memory(c),
 		.logs = logs ? (uint64_t)LOG_RING * workers : 0,
 	};
 }
@@ -445,14 +473,15 @@ mib(uint64_t bytes)
 static void
 say_memory(const struct master *m)
 {
-	struct memory_opts o = memory_opts(m->config);
+	const struct setup *setup = reload_setup(m->reload);
+	struct memory_opts o = memory_opts(setup->config);
 	struct memory_row rows[MEMORY_ROWS];
 
 	log_say(m->shared.log, SAY_INFO, "memory: %" PRIu64 " MiB in the "
 	    "worst case; -t tells for what",
 	    mib(memory_worst(&o, rows)));
-	for (size_t i = 0; i < m->config->limit_count; i++) {
-		const struct limit *l = m->setup->limits[i];
+	for (size_t i = 0; i < setup->config->limit_count; i++) {
+		const struct limit *l = setup->limits[i];
 
 		size_t bytes = limit_tables(limit_spec(l),
 		    m->shared.workers + 1);
@@ -485,14 +514,13 @@ print_addresses(const struct master *m)
 {
 	char text[ADDR_TEXT + 108];
 
-	for (unsigned i = 0; i < m->sockets->count; i++) {
-		const struct socket_set *set = &m->sockets->sets[i];
+	const struct config *c = reload_setup(m->reload)->config;
 
+	FOR_EACH_SOCKET_SET(set, m->sockets)
 		printf("penstock: %s on %s\n",
 		    set->listener == SOCKETS_OF_ADMIN ? "admin" :
-		    m->config->listener[set->listener].name_,
+		    c->listener[set->listener].name_,
 		    addr_print(&set->addr, text, sizeof text));
-	}
 	if (m->file == NULL)
 		printf("penstock: no configuration file, so this is the "
 		    "built-in one; try\n"

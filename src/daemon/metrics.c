@@ -128,7 +128,7 @@ fill_server(struct stats_item *item, struct server_stats *sum,
 {
 	for (unsigned w = 0; w < workers; w++)
 		stats_merge(STATS_SERVER, sum, &s->local[w].stats);
-	*item = (struct stats_item){ .name = s->upstream->name,
+	*item = (struct stats_item){ .name = s->upstream,
 	    .server = s->text, .stats = sum };
 }
 
@@ -142,7 +142,7 @@ fill_servers(struct stats_item *items, void *sums,
 		const struct upstream *u = from->setup->upstreams[i];
 
 		for (unsigned j = 0; j < u->count; j++)
-			fill_server(items++, sum++, &u->servers[j],
+			fill_server(items++, sum++, u->servers[j].server,
 			    from->count);
 	}
 }
@@ -165,11 +165,14 @@ gather_up(struct metrics *m, const struct setup *setup)
 	for (size_t i = 0; i < setup->config->upstream_count; i++) {
 		const struct upstream *u = setup->upstreams[i];
 
-		for (unsigned j = 0; j < u->count; j++)
+		for (unsigned j = 0; j < u->count; j++) {
+			const struct server *s = u->servers[j].server;
+
 			metric_line(m, "server_up",
 			    LABELS({ "upstream", u->name },
-			    { "server", u->servers[j].text }),
-			    atomic_load(&u->servers[j].addr_count) > 0);
+			    { "server", s->text }),
+			    atomic_load(&s->addr_count) > 0);
+		}
 	}
 }
 
@@ -401,7 +404,7 @@ gather_daemon(struct metrics *m, const struct metrics_source *from)
 	metric_line(m, "log_dropped_total", NO_LABELS,
 	    from->access_log == NULL ? 0 :
 	    log_writer_dropped(from->access_log));
-	gauge(m, "config_last_reload_success", 1,
+	gauge(m, "config_last_reload_success", from->reloaded,
 	    "Whether the last configuration that was read is in use.");
 	gauge(m, "config_last_reload_timestamp_seconds", from->loaded,
 	    "When the configuration in use was read, in seconds since 1970.");

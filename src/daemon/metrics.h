@@ -24,6 +24,7 @@ struct metrics_source {
 	nsec_t			 now;
 	double			 started;	/* seconds since 1970 */
 	double			 loaded;	/* when the configuration was */
+	bool			 reloaded;	/* and none was refused since */
 };
 
 void metrics_gather(struct metrics *m, const struct metrics_source *from);

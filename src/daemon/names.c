@@ -10,22 +10,24 @@
 #include "net/loop.h"
 #include "proxy/setup.h"
 
-/* How often a name is asked for, and how long an answer may take. */
+/* How often a name is asked for. */
 #define ASK_AGAIN	(1 * NSEC_PER_SEC)
-#define ASK_TIMEOUT	(5 * NSEC_PER_SEC)
 
 struct name {
+	struct list		 link;
 	struct names		*names;
 	struct server		*server;
 	struct resolve		*asking;
 	struct wheel_timer	 again;
 	bool			 said;		/* that it has no address */
+	bool			 asked;		/* and there was an answer */
 };
 
 struct names {
 	struct names_opts	 opts;
-	struct name		*all;
-	size_t			 count;
+	struct list		 all;
+	size_t			 unknown;	/* of them, not asked yet */
+	bool			 setting;
 };
 
 static wheel_fn		on_again;
@@ -40,7 +42,7 @@ publish(struct name *n, const struct addr_set *set)
 	if (n->said)
 		log_say(n->names->opts.log, SAY_NOTICE,
 		    "upstream %s: server %s has an address again",
-		    n->server->upstream->name, n->server->text);
+		    n->server->upstream, n->server->text);
 	n->said = false;
 }
 
@@ -53,7 +55,17 @@ complain(struct name *n)
 	n->said = true;
 	log_say(n->names->opts.log, SAY_WARNING,
 	    "upstream %s: no address is known for server %s",
-	    n->server->upstream->name, n->server->text);
+	    n->server->upstream, n->server->text);
+}
+
+static void
+note_asked(struct name *n)
+{
+	struct names *names = n->names;
+
+	n->asked = true;
+	if (--names->unknown == 0 && !names->setting)
+		names->opts.asked(names->opts.arg);
 }
 
 static void
@@ -64,6 +76,8 @@ conclude(struct name *n, enum resolve_result r, const struct addr_set *set)
 	else
 		complain(n);
 	loop_arm(n->names->opts.loop, &n->again, ASK_AGAIN);
+	if (!n->asked)
+		note_asked(n);
 }
 
 /* --- asking ------------------------------------------------------------ */
@@ -76,7 +90,7 @@ ask(struct name *n)
 		.name = n->server->host,
 		.length = strlen(n->server->host),
 		.port = n->server->port,
-		.timeout = ASK_TIMEOUT,
+		.timeout = NAMES_PATIENCE,
 		.done = on_answer,
 		.arg = n,
 	};
@@ -104,36 +118,87 @@ on_again(struct wheel_timer *t)
 
 /* --- all of them ------------------------------------------------------- */
 
-static void
-add_upstream(struct names *names, struct upstream *u)
+static struct name *
+name_at(struct list *link)
 {
-	for (unsigned i = 0; i < u->count; i++) {
-		struct name *n = &names->all[names->count];
+	return container_of(link, struct name, link);
+}
 
-		if (u->servers[i].host == NULL)
-			continue;
-		names->count++;
-		n->names = names;
-		n->server = &u->servers[i];
-		wheel_timer_init(&n->again, on_again);
-		ask(n);
+/* One that isn't asked for any more. */
+static void
+forget(struct name *n)
+{
+	list_remove(&n->link);
+	resolve_cancel(&n->asking);
+	loop_cancel(n->names->opts.loop, &n->again);
+	if (!n->asked)
+		n->names->unknown--;
+	free(n);
+}
+
+/* That of the server, among those from before; they come in that order. */
+static struct name *
+find(struct list *before, const struct server *s)
+{
+	LIST_FOR_EACH(l, before)
+		if (name_at(l)->server == s)
+			return name_at(l);
+	return NULL;
+}
+
+static void
+set_server(struct names *names, struct list *before, struct server *s)
+{
+	struct name *n = find(before, s);
+
+	if (n != NULL) {
+		list_remove(&n->link);
+		list_add_last(&names->all, &n->link);
+		return;
 	}
+	n = xcalloc(1, sizeof *n);
+	list_init(&n->link);
+	list_add_last(&names->all, &n->link);
+	names->unknown++;
+	n->names = names;
+	n->server = s;
+	wheel_timer_init(&n->again, on_again);
+	ask(n);
+}
+
+static void
+set_upstream(struct names *names, struct list *before,
+    const struct upstream *u)
+{
+	for (unsigned i = 0; i < u->count; i++)
+		if (u->servers[i].server->host != NULL)
+			set_server(names, before, u->servers[i].server);
 }
 
 struct names *
 names_start(const struct names_opts *opts)
 {
 	struct names *names = xcalloc(1, sizeof *names);
-	const struct setup *setup = opts->setup;
-	size_t upstreams = setup->config->upstream_count, servers = 0;
 
 	names->opts = *opts;
-	for (size_t i = 0; i < upstreams; i++)
-		servers += setup->upstreams[i]->count;
-	names->all = xcalloc(servers, sizeof *names->all);
-	for (size_t i = 0; i < upstreams; i++)
-		add_upstream(names, setup->upstreams[i]);
+	list_init(&names->all);
 	return names;
+}
+
+bool
+names_set(struct names *names, const struct setup *setup)
+{
+	struct list before;
+
+	list_init(&before);
+	list_move_all(&before, &names->all);
+	names->setting = true;
+	for (size_t i = 0; i < setup->config->upstream_count; i++)
+		set_upstream(names, &before, setup->upstreams[i]);
+	LIST_FOR_EACH(l, &before)
+		forget(name_at(l));
+	names->setting = false;
+	return names->unknown == 0;
 }
 
 void
@@ -144,10 +209,7 @@ names_stop(struct names **names)
 	if (n == NULL)
 		return;
 	*names = NULL;
-	for (size_t i = 0; i < n->count; i++) {
-		resolve_cancel(&n->all[i].asking);
-		loop_cancel(n->opts.loop, &n->all[i].again);
-	}
-	free(n->all);
+	LIST_FOR_EACH(l, &n->all)
+		forget(name_at(l));
 	free(n);
 }

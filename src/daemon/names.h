@@ -7,7 +7,8 @@
  * workers.  A name that has no address leaves its server passed over, and
  * never stops the start.
  *
- * Owner:    names_start() gives a handle; the setup outlives it.
+ * Owner:    names_start() gives a handle; the setup that it was told last
+ *           outlives it.
  * Threads:  main's.
  */
 #ifndef PENSTOCK_DAEMON_NAMES_H
@@ -22,11 +23,21 @@ struct setup;
 struct names_opts {
 	struct loop		*loop;
 	struct resolver		*resolver;
-	const struct setup	*setup;
 	struct log		*log;
+	/* All names have been asked for once: see names_set(). */
+	void			(*asked)(void *arg);
+	void			*arg;
 };
 
 struct names *names_start(const struct names_opts *opts);
+
+/*
+ * Ask for the servers of that setup from now on.  True if something is known
+ * about each of them, an address or that there is none; otherwise `asked` is
+ * called when it is, within NAMES_PATIENCE.
+ */
+#define NAMES_PATIENCE	(5 * NSEC_PER_SEC)
+bool names_set(struct names *n, const struct setup *setup);
 void names_stop(struct names **n);
 
 #endif

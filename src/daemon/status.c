@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include "daemon/amounts.h"
 #include "daemon/process.h"
 #include "daemon/status_parts.h"
 #include "proxy/setup.h"
@@ -119,7 +120,8 @@ put_process(struct json *j, const struct metrics_source *m)
 	json_number(j, "resident", p.resident);
 	json_number(j, "open_fds", p.descriptors);
 	json_number(j, "max_fds", p.descriptors_max);
-	json_number(j, "max_sessions", shared->max_sessions);
+	json_number(j, "max_sessions", amounts_sessions(m->setup->config,
+	    shared->descriptors));
 	json_number(j, "buffers", m->setup->config->penstock.buffers);
 	json_number(j, "buffers_held", stat_read(&shared->budget.held));
 	json_number(j, "log_dropped", m->access_log == NULL ? 0 :
@@ -147,9 +149,9 @@ put_admin(struct json *j, const struct sockets *s)
 	char text[ADDR_TEXT + 108];
 
 	json_open_array(j, "admin");
-	for (unsigned i = 0; i < s->count; i++)
-		if (s->sets[i].listener == SOCKETS_OF_ADMIN)
-			json_text(j, NULL, str_of(addr_print(&s->sets[i].addr,
+	FOR_EACH_SOCKET_SET(set, s)
+		if (set->listener == SOCKETS_OF_ADMIN)
+			json_text(j, NULL, str_of(addr_print(&set->addr,
 			    text, sizeof text)));
 	json_close_array(j);
 }

@@ -51,9 +51,9 @@ put_addresses(struct json *j, const struct sockets *s, int listener)
 	char text[ADDR_TEXT + 108];
 
 	json_open_array(j, "bind");
-	for (unsigned i = 0; i < s->count; i++)
-		if (s->sets[i].listener == listener)
-			json_text(j, NULL, str_of(addr_print(&s->sets[i].addr,
+	FOR_EACH_SOCKET_SET(set, s)
+		if (set->listener == listener)
+			json_text(j, NULL, str_of(addr_print(&set->addr,
 			    text, sizeof text)));
 	json_close_array(j);
 }
@@ -206,8 +206,9 @@ status_limits(struct json *j, const struct status_source *from)
 /* --- upstreams ---------------------------------------------------------- */
 
 static void
-put_server(struct json *j, const struct server *s, unsigned workers)
+put_server(struct json *j, const struct upstream_server *of, unsigned workers)
 {
+	const struct server *s = of->server;
 	struct server_stats sum = { 0 };
 
 	for (unsigned w = 0; w < workers; w++)
@@ -216,8 +217,8 @@ put_server(struct json *j, const struct server *s, unsigned workers)
 	json_text(j, "server", str_of(s->text));
 	json_number(j, "addresses", atomic_load(&s->addr_count));
 	json_flag(j, "up", atomic_load(&s->addr_count) > 0);
-	json_number(j, "weight", s->weight);
-	json_flag(j, "backup", s->backup);
+	json_number(j, "weight", of->weight);
+	json_flag(j, "backup", of->backup);
 	json_number(j, "in_use", level_of(&sum.in_use));
 	json_number(j, "requests", stat_read(&sum.requests));
 	json_number(j, "failures", stat_read(&sum.failures));

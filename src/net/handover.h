@@ -44,9 +44,9 @@ enum {
 	HANDOVER_SLACK = 2,
 };
 
-/* A connection, and where it came in: a number that all members know. */
+/* A connection, and where it came in: something that all members know. */
 struct handover_item {
-	unsigned	 door;
+	const void	*door;
 	int		 fd;
 	struct addr	 from;
 };

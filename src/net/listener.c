@@ -151,7 +151,7 @@ open_shared(const struct addr *at)
 }
 
 int
-bind_address(const struct addr *at, int fds[], unsigned count)
+bind_address(const struct addr *at, int fds[], unsigned count, bool beside)
 {
 	struct addr to = *at;
 	unsigned n = 0;
@@ -164,7 +164,7 @@ bind_address(const struct addr *at, int fds[], unsigned count)
 		return MIN(fds[0], 0);
 	}
 
-	err = probe(at);
+	err = beside ? 0 : probe(at);
 	if (err != 0)
 		return err;
 	for (; n < count; n++) {
@@ -278,6 +278,15 @@ listener_refuse_new(int fd)
 		return 0;
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program,
 	    sizeof program) == 0 ? 0 : -errno;
+}
+
+void
+listener_take_new(int fd)
+{
+	int none = 0;
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &none,
+	    sizeof none);
 }
 
 void

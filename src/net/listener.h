@@ -46,11 +46,13 @@ struct listener_opts {
  * Bind `count` listening sockets with SO_REUSEPORT to `at` (one for a unix
  * address), with TCP_NODELAY and SO_KEEPALIVE for accepted ones to inherit.
  * Binds once without SO_REUSEPORT first, so that a second instance is
- * -EADDRINUSE.  With port 0, all sockets get the same free one.  0 and fds[],
- * or -errno and none.  A stale unix socket that nobody listens on is removed;
- * the new one has mode 0660.
+ * -EADDRINUSE; but not if `beside` others of our own, which are about to leave
+ * an address that this one is a part of.  With port 0, all sockets get the same
+ * free one.  0 and fds[], or -errno and none.  A stale unix socket that nobody
+ * listens on is removed; the new one has mode 0660.
  */
-int bind_address(const struct addr *at, int fds[], unsigned count) MUST_USE;
+int bind_address(const struct addr *at, int fds[], unsigned count,
+    bool beside) MUST_USE;
 
 /* NULL only without memory. */
 struct listener *listener_start(struct loop *loop,
@@ -75,6 +77,9 @@ bool listener_is_drained(const struct listener *l);
  * successor inherits it.  0 or -errno; does nothing for a unix socket.
  */
 int listener_refuse_new(int fd);
+
+/* Have it take them again. */
+void listener_take_new(int fd);
 
 /*
  * Have the kernel refuse new connections to fd, and forget those it queued.

@@ -23,27 +23,29 @@ struct adopted {
 	struct door		*door;
 	struct listener		*listener;
 	int			 fd;		/* not ours */
+	atomic_uint		*served;	/* main's */
+	bool			 leaves;
+	struct wheel_timer	 patience;	/* with those who come yet */
 };
 
 static gate_fn		on_permit;
-static wheel_fn		on_permit_unused;
+static wheel_fn		on_permit_unused, on_patience_over;
 static handover_fn	on_taken;
+static bool		may_accept(void *arg);
+static void		on_not_accepted(void *arg);
+static void		on_accepted(void *arg, int fd,
+			    const struct addr *from);
+static void		on_shortage(void *arg, int err);
 static void		on_drained(void *arg);
 
-/* --- making ------------------------------------------------------------ */
-
 void
-accepting_init(struct accepting *a, struct worker *w)
+accepting_init(struct accepting *a, struct worker *w, struct mail *unserved)
 {
-	const struct setup *setup = w->setup;
-
 	a->worker = w;
+	a->unserved = unserved;
 	list_init(&a->sockets);
 	gate_waiter_init(&a->permit, on_permit);
 	wheel_timer_init(&a->permit_timer, on_permit_unused);
-	a->doors = xcalloc(setup->service_count, sizeof *a->doors);
-	for (unsigned i = 0; i < setup->service_count; i++)
-		a->doors[i] = (struct door){ w, &setup->services[i] };
 	handover_join(w->shared->handover, w->id, &(struct handover_opts){
 		.loop = w->loop,
 		.open = &w->client_totals.open,
@@ -52,20 +54,34 @@ accepting_init(struct accepting *a, struct worker *w)
 	});
 }
 
+static struct adopted *
+adopted_at(struct list *link)
+{
+	return container_of(link, struct adopted, link);
+}
+
+/* Serve it no more; it stays open. */
 static void
 shut(struct adopted *s)
 {
+	struct door *door = s->door;
+	struct worker *w = door->worker;
+
 	list_remove(&s->link);
 	listener_stop(&s->listener);
+	loop_cancel(w->loop, &s->patience);
+	if (atomic_fetch_sub(s->served, 1) == 1)
+		loop_post(w->shared->loops[w->shared->workers],
+		    w->accepting.unserved);
 	free(s);
+	door_leave(door);
 }
 
 void
 accepting_fini(struct accepting *a)
 {
 	while (!list_is_empty(&a->sockets))
-		shut(container_of(a->sockets.next, struct adopted, link));
-	free(a->doors);
+		shut(adopted_at(a->sockets.next));
 }
 
 /* --- permits ----------------------------------------------------------- */
@@ -110,8 +126,7 @@ static void
 resume(struct accepting *a)
 {
 	LIST_FOR_EACH(l, &a->sockets)
-		listener_resume(container_of(l, struct adopted,
-		    link)->listener);
+		listener_resume(adopted_at(l)->listener);
 }
 
 /*
@@ -156,15 +171,15 @@ on_not_accepted(void *arg)
 static void
 on_accepted(void *arg, int fd, const struct addr *from)
 {
-	struct door *d = ((struct adopted *)arg)->door;
+	struct adopted *s = arg;
+	struct door *d = s->door;
 	struct worker *w = d->worker;
 	struct handover_item item = {
-		.door = (unsigned)(d - w->accepting.doors),
-		.fd = fd,
-		.from = *from,
+		.door = d->service->state, .fd = fd, .from = *from,
 	};
 
-	if (!handover_give(w->shared->handover, w->id, &item))
+	/* Where a socket leaves, others may have no such door any more. */
+	if (s->leaves || !handover_give(w->shared->handover, w->id, &item))
 		session_start(d, fd, from);
 }
 
@@ -175,7 +190,8 @@ on_taken(void *arg, const struct handover_item *item)
 	struct accepting *a = arg;
 
 	if (!a->worker->stopping) {
-		session_start(&a->doors[item->door], item->fd, &item->from);
+		session_start(doors_find(a->worker, item->door), item->fd,
+		    &item->from);
 		return;
 	}
 	close(item->fd);
@@ -201,15 +217,21 @@ on_shortage(void *arg, int err)
 	    d->service->conf->name_, strerror(err));
 }
 
-bool
-accepting_adopt(struct accepting *a, const struct service *service, int fd)
+/* --- sockets come and go ----------------------------------------------- */
+
+static bool
+adopt(struct accepting *a, struct door *door, const struct door_socket *at)
 {
+	struct loop *loop = a->worker->loop;
 	struct adopted *s = xcalloc(1, sizeof *s);
 
-	s->door = &a->doors[service - a->worker->setup->services];
-	s->fd = fd;
-	s->listener = listener_start(a->worker->loop, &(struct listener_opts){
-		.fd = fd,
+	s->door = door;
+	s->fd = at->fd;
+	s->served = at->served;
+	wheel_timer_init(&s->patience, on_patience_over);
+	list_init(&s->link);
+	s->listener = listener_start(loop, &(struct listener_opts){
+		.fd = at->fd,
 		.admit = may_accept,
 		.unadmit = on_not_accepted,
 		.accepted = on_accepted,
@@ -222,7 +244,92 @@ accepting_adopt(struct accepting *a, const struct service *service, int fd)
 		return false;
 	}
 	list_add_last(&a->sockets, &s->link);
+	atomic_fetch_add(s->served, 1);
+	door_enter(door);
 	return true;
+}
+
+static const struct door_socket *
+find_socket(const struct doors *d, int fd)
+{
+	for (unsigned i = 0; i < d->opts.socket_count; i++)
+		if (d->opts.sockets[i].fd == fd)
+			return &d->opts.sockets[i];
+	return NULL;
+}
+
+static void
+lead_to(struct adopted *s, struct door *door)
+{
+	struct door *from = s->door;
+
+	door_enter(door);
+	s->door = door;
+	door_leave(from);
+}
+
+static void
+let_go(struct adopted *s)
+{
+	s->leaves = true;
+	(void)listener_refuse_new(s->fd);
+	loop_arm(s->door->worker->loop, &s->patience, ACCEPTING_LEAVES);
+}
+
+static void
+on_patience_over(struct wheel_timer *t)
+{
+	listener_drain(container_of(t, struct adopted, patience)->listener);
+}
+
+/* One that was to leave, and stays after all, is adopted anew. */
+void
+accepting_change(struct accepting *a, struct doors *to)
+{
+	LIST_FOR_EACH(l, &a->sockets) {
+		struct adopted *s = adopted_at(l);
+		const struct door_socket *stays = find_socket(to, s->fd);
+
+		if (stays != NULL && s->leaves)
+			shut(s);
+		else if (stays != NULL)
+			lead_to(s, &to->at[stays->service]);
+		else if (!s->leaves)
+			let_go(s);
+	}
+}
+
+static void
+drain(struct adopted *s)
+{
+	s->leaves = true;
+	(void)listener_refuse_new(s->fd);
+	listener_drain(s->listener);
+}
+
+/* The others it has, or had: it may have begun to drain meanwhile. */
+static bool
+is_new(const struct doors *d, const struct door_socket *at)
+{
+	return d->before == NULL || find_socket(d->before, at->fd) == NULL;
+}
+
+bool
+accepting_open(struct accepting *a, struct doors *to)
+{
+	bool ok = true;
+
+	for (unsigned i = 0; i < to->opts.socket_count; i++) {
+		const struct door_socket *at = &to->opts.sockets[i];
+
+		if (!is_new(to, at) || a->worker->stopping)
+			continue;
+		if (!adopt(a, &to->at[at->service], at))
+			ok = false;
+		else if (a->worker->draining)
+			drain(adopted_at(a->sockets.prev));
+	}
+	return ok;
 }
 
 /* --- the end ----------------------------------------------------------- */
@@ -233,7 +340,8 @@ close_socket(struct adopted *s)
 	struct worker *w = s->door->worker;
 	struct accepting *a = &w->accepting;
 
-	listener_close(s->fd);
+	if (w->draining)
+		listener_close(s->fd);
 	shut(s);
 	if (!list_is_empty(&a->sockets))
 		return;
@@ -246,12 +354,8 @@ void
 accepting_drain(struct accepting *a)
 {
 	handover_close(a->worker->shared->handover, a->worker->id);
-	LIST_FOR_EACH(l, &a->sockets) {
-		struct adopted *s = container_of(l, struct adopted, link);
-
-		(void)listener_refuse_new(s->fd);
-		listener_drain(s->listener);
-	}
+	LIST_FOR_EACH(l, &a->sockets)
+		drain(adopted_at(l));
 }
 
 static void
@@ -268,8 +372,7 @@ void
 accepting_stop(struct accepting *a)
 {
 	while (!list_is_empty(&a->sockets))
-		close_socket(container_of(a->sockets.next, struct adopted,
-		    link));
+		close_socket(adopted_at(a->sockets.next));
 }
 
 bool

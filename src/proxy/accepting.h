@@ -7,31 +7,30 @@
  * it has accepted it may hand to a worker that has fewer (net/handover).  The
  * permit goes with the connection, and whose session it was gives it back.
  *
+ * A socket that a reload takes away leaves: the kernel drops new connections to
+ * it, those it has begun are given ACCEPTING_LEAVES to come, and what is queued
+ * then is still served.  Main closes it, once told that nobody serves it.
+ *
  * Owner:    the worker, which embeds the struct.
- * Threads:  the worker's, except accepting_adopt(): before it runs.
+ * Threads:  the worker's.
  */
 #ifndef PENSTOCK_PROXY_ACCEPTING_H
 #define PENSTOCK_PROXY_ACCEPTING_H
 
 #include "base/gate.h"
 #include "base/list.h"
+#include "base/mail.h"
 #include "base/wheel.h"
 
-struct service;
+struct doors;
 struct worker;
 
-/*
- * A service at one worker: where sessions come in, through whichever socket
- * of whichever worker.  There is one for each of the worker's setup.
- */
-struct door {
-	struct worker		*worker;
-	struct service		*service;
-};
+/* Longer than a handshake takes, and shorter than a client's next try. */
+#define ACCEPTING_LEAVES	(500 * NSEC_PER_MSEC)
 
 struct accepting {
 	struct worker		*worker;
-	struct door		*doors;		/* by index of the service */
+	struct mail		*unserved;	/* main's: look at `served` */
 	struct list		 sockets;	/* adopted, not closed yet */
 	struct gate_waiter	 permit;	/* for one more session */
 	bool			 has_permit;	/* one in hand, unused */
@@ -39,13 +38,14 @@ struct accepting {
 	nsec_t			 said_shortage;	/* when it was last said */
 };
 
-/* For a worker that has its setup. */
-void accepting_init(struct accepting *a, struct worker *w);
+/* `unserved` is put to main when a socket that left isn't served any more. */
+void accepting_init(struct accepting *a, struct worker *w,
+    struct mail *unserved);
 void accepting_fini(struct accepting *a);
 
-/* Adopt a listening socket of that service; false without memory. */
-bool accepting_adopt(struct accepting *a, const struct service *service,
-    int fd) MUST_USE;
+/* ENTER and OPEN of doors.h; the latter is false without memory. */
+void accepting_change(struct accepting *a, struct doors *to);
+bool accepting_open(struct accepting *a, struct doors *to) MUST_USE;
 
 /*
  * Accept what the kernel has queued, then no more; or no more at once.  When

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "proxy/shared.h"
+#include "proxy/setup.h"
 
 struct access {
 	const struct conf_access	*conf;	/* NULL: loopback only */
@@ -181,12 +181,12 @@ access_addr(const struct access *a, const struct addr *to, bool listed)
 /* --- ourselves --------------------------------------------------------- */
 
 static bool
-is_local(const struct shared *shared, const struct addr *a)
+is_local(const struct own_addrs *all, const struct addr *a)
 {
 	if (addr_is_loopback(a) || addr_is_any(a))
 		return true;
-	for (unsigned i = 0; i < shared->local_count; i++) {
-		struct addr local = shared->local[i];
+	for (unsigned i = 0; i < all->local_count; i++) {
+		struct addr local = all->local[i];
 
 		local.port = a->port;
 		if (addr_equal(&local, a))
@@ -196,16 +196,16 @@ is_local(const struct shared *shared, const struct addr *a)
 }
 
 bool
-access_is_own(const struct shared *shared, const struct addr *to)
+access_is_own(const struct own_addrs *all, const struct addr *to)
 {
-	for (unsigned i = 0; i < shared->own_count; i++) {
-		const struct addr *own = &shared->own[i];
+	for (unsigned i = 0; i < all->own_count; i++) {
+		const struct addr *own = &all->own[i];
 
 		if (own->port != to->port || own->family == ADDR_UNIX)
 			continue;
 		/* The kernel takes "any" as a destination for loopback. */
 		if (addr_equal(own, to) || addr_is_any(to) ||
-		    (addr_is_any(own) && is_local(shared, to)))
+		    (addr_is_any(own) && is_local(all, to)))
 			return true;
 	}
 	return false;

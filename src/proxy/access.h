@@ -25,7 +25,7 @@
 #include "config/config.h"
 
 struct access;
-struct shared;
+struct own_addrs;
 
 enum access_name { ACCESS_UNLISTED, ACCESS_LISTED, ACCESS_DENIED };
 
@@ -50,7 +50,7 @@ enum failure access_addr(const struct access *a, const struct addr *to,
  * Would a connection there come back to one of our own listeners, by any
  * address of this machine?
  */
-bool access_is_own(const struct shared *shared, const struct addr *to);
+bool access_is_own(const struct own_addrs *all, const struct addr *to);
 
 /* Is a in one of these ranges? */
 bool access_ranges_have(const struct conf_rules *rules, const struct addr *a);

@@ -77,8 +77,8 @@ dial_addrs(struct exchange *x, const struct addr_set *set)
 /* --- RESOLVE ----------------------------------------------------------- */
 
 /*
- * Destinations are kept apart by listener: what one may reach another may
- * not, and a pooled connection isn't checked again.
+ * Destinations are kept apart by listener, and by setup: what one may reach
+ * another may not, and a pooled connection isn't checked again.
  */
 static struct pool_group *
 destination_group(struct exchange *x)
@@ -91,8 +91,10 @@ destination_group(struct exchange *x)
 	out_put(&o, conf->name_);
 	out_char(&o, ' ');
 	out_str(&o, x->host.host);
-	/* Nobody reads it: the port is two bytes. */
+	/* Nobody reads it: these are bytes. */
 	out_add(&o, &x->host.port, sizeof x->host.port);
+	out_add(&o, &x->service->setup->round,
+	    sizeof x->service->setup->round);
 	return out_is_full(&o) ? NULL : pool_destination(x->worker->pool,
 	    out_text(&o), x->service->pool_max, conf->pool_idle);
 }
@@ -167,7 +169,7 @@ check_addr(const struct exchange *x, const struct addr *a)
 {
 	enum failure why = access_addr(x->service->access, a, x->listed);
 
-	if (why == FAIL_NONE && access_is_own(x->worker->shared, a))
+	if (why == FAIL_NONE && access_is_own(&x->service->setup->addrs, a))
 		why = FAIL_LOOP_DETECTED;
 	return why;
 }
@@ -204,7 +206,7 @@ try_destination(struct exchange *x)
 static HOT enum exchange_state
 try_server(struct exchange *x)
 {
-	struct server *s = upstream_choose(x->route->upstream, x->tried);
+	struct server *s = upstream_choose(x->route->upstream, &x->tried);
 	struct server_local *local;
 	struct addr_set set;
 
@@ -215,8 +217,6 @@ try_server(struct exchange *x)
 	local = server_local(s, x->worker->id);
 	stat_increment(&local->stats.in_use);
 	stat_increment(&local->stats.requests);
-	if (server_index(s) < 64)
-		x->tried |= UINT64_C(1) << server_index(s);
 	x->server = s;
 	x->group = &local->pool;
 	if (is_too_old(x))

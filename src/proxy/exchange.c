@@ -285,7 +285,9 @@ exchange_is_last(const struct exchange *x)
 	bool ended = x->half_closed && *x->client->input(x->session) == NULL;
 
 	return ended || x->request.close || x->worker->draining ||
-	    x->service->route.timeouts.keepalive == 0;
+	    x->service->route.timeouts.keepalive == 0 ||
+	    atomic_load_explicit(&x->service->state->gone,
+	    memory_order_relaxed);
 }
 
 void

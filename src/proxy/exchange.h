@@ -261,7 +261,7 @@ void exchange_release_upstream(struct exchange *x);
 /*
  * No request is taken from the client after this one: it has said so, or has
  * sent FIN and nothing that would be another request; or we won't, by the
- * configuration or since the worker drains.
+ * configuration, since the worker drains, or its listener is gone.
  */
 bool exchange_is_last(const struct exchange *x);
 

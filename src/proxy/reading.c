@@ -21,6 +21,7 @@ enum { READ_AHEAD = 4096 };
 void
 reading_begin(struct session *s)
 {
+	session_follow(s);
 	s->state = SS_HEAD;
 	s->began = worker_now(s->door->worker);
 	scan_init(&s->scan, SCAN_REQUEST);

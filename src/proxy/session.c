@@ -12,6 +12,7 @@
 #include "net/stream.h"
 #include "proxy/exchange.h"
 #include "proxy/reading.h"
+#include "proxy/session_limits.h"
 #include "proxy/worker.h"
 
 /* What is read and dropped after an answer that closes the connection. */
@@ -45,38 +46,54 @@ arm(struct session *s, nsec_t after)
 	loop_arm(s->door->worker->loop, &s->timer, after);
 }
 
+/* It takes no more requests but one that is on its way already. */
+static bool
+is_at_its_end(const struct session *s)
+{
+	return s->door->worker->draining || atomic_load_explicit(
+	    &s->door->service->state->gone, memory_order_relaxed);
+}
+
 void
 session_wait(struct session *s, nsec_t time)
 {
-	arm(s, s->door->worker->draining ? MIN(time, DRAIN_IDLE) : time);
+	arm(s, is_at_its_end(s) ? MIN(time, DRAIN_IDLE) : time);
+}
+
+APART void
+session_change_door(struct session *s)
+{
+	struct door *from = s->door, *to = doors_follow(from);
+
+	if (to == NULL || !session_limits_move(s, to->service))
+		return;
+	door_enter(to);
+	s->door = to;
+	door_leave(from);
 }
 
 /* --- the end ----------------------------------------------------------- */
 
-static void
-leave_session_limits(struct session *s)
-{
-	if (s->passes == NULL)
-		return;
-	for (unsigned i = 0; i < s->door->service->session_limit_count; i++)
-		limit_session_end(&s->passes[i]);
-	free(s->passes);
-}
-
 void
 session_close(struct session *s)
 {
-	struct worker *w = s->door->worker;
+	struct door *door = s->door;
+	struct worker *w = door->worker;
 
 	ASSERT(s->state != SS_EXCHANGE);
-	leave_session_limits(s);
+	session_limits_leave(s);
 	loop_cancel(w->loop, &s->timer);
 	stream_close(&s->stream);
 	block_give(&w->blocks, &s->in);
 	list_remove(&s->link);
 	atomic_fetch_sub(&s->door->service->state->sessions, 1);
 	stat_decrement(&stats(s)->sessions);
+	bool tunnels = s->tunnels;
 	slab_give(&w->sessions, s);
+	if (tunnels)
+		door_tunnel_leaves(door);
+	else
+		door_leave(door);
 	worker_session_over(w);
 }
 
@@ -249,6 +266,8 @@ client_detach(struct session *s)
 
 	stream_set_reader(stream, NULL, NULL);
 	s->stream = NULL;
+	s->tunnels = true;
+	door_tunnel_begins(s->door);
 	return stream;
 }
 
@@ -280,41 +299,6 @@ static const struct client_ops ops = {
 
 /* --- the beginning ----------------------------------------------------- */
 
-/* The limits with `connections`; for most listeners there are none. */
-static enum failure
-enter_session_limits(struct session *s, const struct limit **refused_by)
-{
-	const struct service *service = s->door->service;
-	const struct limits *registry = s->door->worker->shared->limits;
-	unsigned n = service->session_limit_count, i;
-	enum failure why = FAIL_NONE;
-
-	if (n == 0)
-		return FAIL_NONE;
-	s->passes = calloc(n, sizeof *s->passes);
-	if (s->passes == NULL)
-		return FAIL_MEMORY;
-	for (i = 0; i < n; i++) {
-		struct limit *l = service->session_limits[i];
-		const struct limit_spec *spec = limit_spec(l);
-		uint64_t key = !limit_is_keyed(spec) ? 0 :
-		    limit_key_of_addr(registry, &spec->key, &s->client);
-
-		limit_pass_init(&s->passes[i], l, key, NULL);
-		why = limit_session_begin(&s->passes[i]);
-		if (why != FAIL_NONE)
-			break;
-	}
-	if (why == FAIL_NONE)
-		return FAIL_NONE;
-	*refused_by = s->passes[i].limit;
-	while (i-- > 0)
-		limit_session_end(&s->passes[i]);
-	free(s->passes);
-	s->passes = NULL;
-	return why;
-}
-
 /* Why not?  With *refused_by = NULL: no named limit did it. */
 static enum failure
 may_enter(struct session *s, const struct limit **refused_by)
@@ -324,7 +308,7 @@ may_enter(struct session *s, const struct limit **refused_by)
 	*refused_by = NULL;
 	if (most != 0 && atomic_load(&s->door->service->state->sessions) > most)
 		return FAIL_CONNECTION_LIMIT;
-	return enter_session_limits(s, refused_by);
+	return session_limits_enter(s, refused_by);
 }
 
 /* Each request tells it; an IPv6 one is rarer, and three times as long. */
@@ -362,6 +346,7 @@ new_session(struct door *d, int fd, const struct addr *from)
 		slab_give(&w->sessions, s);
 		return NULL;
 	}
+	door_enter(d);
 	list_init(&s->link);
 	list_add_last(&w->open, &s->link);
 	wheel_timer_init(&s->timer, on_late);
@@ -394,7 +379,7 @@ session_start(struct door *d, int fd, const struct addr *from)
 		reading_begin(s);
 		session_exchange(s, NULL, FAIL_NONE);
 	} else
-		arm(s, w->draining ? DRAIN_IDLE :
+		arm(s, is_at_its_end(s) ? DRAIN_IDLE :
 		    session_timeouts(s)->request_head);
 }
 

@@ -24,8 +24,9 @@
 #include "base/limit.h"
 #include "http/scan.h"
 #include "net/stream.h"
+#include "proxy/doors.h"
+#include "proxy/worker.h"
 
-struct door;
 struct exchange;
 struct head;
 struct timeouts;
@@ -61,6 +62,7 @@ struct session {
 	uint8_t			 state;
 	bool			 ended;		/* the client has sent FIN */
 	bool			 to_head;	/* what can't be read */
+	bool			 tunnels;	/* that took its stream */
 };
 
 /*
@@ -70,13 +72,29 @@ struct session {
  */
 void session_start(struct door *d, int fd, const struct addr *from);
 
-/* The worker drains: end at the next chance, or after a second's idleness. */
+/*
+ * The worker drains, or its listener is gone: end at the next chance, or after
+ * a second's idleness.
+ */
 void session_drain(struct session *s);
 
 /* End at once. */
 void session_stop(struct session *s);
 
 /* --- for reading.c: what comes of what was read --- */
+
+/*
+ * A request begins: by the newest setup that the worker has, if the listener is
+ * in it.
+ */
+void session_change_door(struct session *s);
+
+static inline void
+session_follow(struct session *s)
+{
+	if (UNLIKELY(s->door->doors != s->door->worker->doors))
+		session_change_door(s);
+}
 
 /*
  * Give the request to an exchange: its head; or NULL and why there is none,
@@ -95,7 +113,10 @@ void session_linger(struct session *s, bool last);
 /* Read what the client sends, unless it has ended or the stream is gone. */
 void session_watch(struct session *s);
 
-/* It may stay idle for so long; for a second at most if the worker drains. */
+/*
+ * It may stay idle for so long; for a second at most if the worker drains, or
+ * its listener is gone.
+ */
 void session_wait(struct session *s, nsec_t time);
 
 const struct timeouts *session_timeouts(const struct session *s);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "proxy/access.h"
+#include "proxy/doors.h"
 #include "proxy/router.h"
 #include "proxy/shared.h"
 #include "proxy/throttling.h"
@@ -96,16 +97,17 @@ site_of(const struct config *c, size_t index)
 }
 
 static void
-make_limits(struct setup *s)
+make_limits(struct setup *s, nsec_t now)
 {
 	const struct config *c = s->config;
 
+	s->limit_count = c->limit_count;
 	s->limits = xcalloc(c->limit_count, sizeof *s->limits);
 	for (size_t i = 0; i < c->limit_count; i++) {
 		struct limit_spec spec = setup_limit_spec(&c->limit[i]);
 
 		s->limits[i] = limits_get(s->registry, &spec, site_of(c, i),
-		    s->shared->workers, 0);
+		    s->shared->workers, now);
 	}
 }
 
@@ -157,7 +159,7 @@ make_route(struct setup *s, struct route *r,
 	int index = route != NULL ? route->upstream : listener->upstream;
 	const struct conf_upstream *upstream = NULL;
 
-	r->name = route != NULL ? route->name_ : "";
+	r->name = "";
 	if (index != CONF_NO_REF) {
 		upstream = &s->config->upstream[index];
 		r->upstream = s->upstreams[index];
@@ -198,6 +200,7 @@ make_routes(struct setup *s)
 	for (size_t i = 0; i < c->route_count; i++)
 		count += c->route[i].listener.count;
 	s->routes = xcalloc(count, sizeof *s->routes);
+	s->route_count = count;
 
 	struct route *r = s->routes;
 	for (size_t i = 0; i < c->route_count; i++)
@@ -206,6 +209,7 @@ make_routes(struct setup *s)
 			struct service *service = &s->services[at];
 
 			make_route(s, r, &c->listener[at], &c->route[i]);
+			r->name = xstrdup(c->route[i].name_);
 			if (service->router == NULL)
 				service->router = router_new();
 			router_add(service->router, &c->route[i], r);
@@ -215,6 +219,36 @@ make_routes(struct setup *s)
 	for (unsigned i = 0; i < s->service_count; i++)
 		if (s->services[i].router != NULL)
 			router_build(s->services[i].router);
+}
+
+/* --- upstreams ---------------------------------------------------------- */
+
+static const struct upstream *
+find_upstream(const struct setup *s, size_t at, const char *name)
+{
+	size_t count = s != NULL ? s->upstream_count : 0;
+
+	/* Most stay where they are. */
+	for (size_t i = 0; i < count; i++) {
+		const struct upstream *u = s->upstreams[(at + i) % count];
+
+		if (strcmp(u->name, name) == 0)
+			return u;
+	}
+	return NULL;
+}
+
+static void
+make_upstreams(struct setup *s, const struct setup *before)
+{
+	const struct config *c = s->config;
+
+	s->upstream_count = c->upstream_count;
+	s->upstreams = xcalloc(c->upstream_count, sizeof *s->upstreams);
+	for (size_t i = 0; i < c->upstream_count; i++)
+		s->upstreams[i] = upstream_new(&c->upstream[i],
+		    s->shared->workers,
+		    find_upstream(before, i, c->upstream[i].name_));
 }
 
 /* --- services ---------------------------------------------------------- */
@@ -227,6 +261,31 @@ new_state(const char *name, unsigned workers)
 	state->name = xstrdup(name);
 	state->stats = xcalloc(workers, sizeof *state->stats);
 	return state;
+}
+
+static void
+release_state(struct listener_state *state)
+{
+	if (--state->refs > 0)
+		return;
+	free(state->stats);
+	free(state->name);
+	free(state);
+}
+
+static struct listener_state *
+find_state(const struct setup *s, unsigned at, const char *name)
+{
+	unsigned count = s != NULL ? s->service_count : 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct listener_state *state =
+		    s->services[(at + i) % count].state;
+
+		if (strcmp(state->name, name) == 0)
+			return state;
+	}
+	return NULL;
 }
 
 static void
@@ -243,12 +302,17 @@ make_session_limits(struct setup *s, struct service *service)
 
 static void
 make_service(struct setup *s, struct service *service,
-    const struct conf_listener *conf)
+    const struct conf_listener *conf, const struct setup *before)
 {
 	unsigned workers = s->shared->workers;
+	unsigned at = (unsigned)(service - s->services);
 
+	service->setup = s;
 	service->conf = conf;
-	service->state = new_state(conf->name_, workers);
+	service->state = find_state(before, at, conf->name_);
+	if (service->state == NULL)
+		service->state = new_state(conf->name_, workers);
+	service->state->refs++;
 	service->heads = (struct head_limits){
 		.size = (uint32_t)conf->head_size,
 		.line = (uint32_t)conf->request_line,
@@ -264,52 +328,144 @@ make_service(struct setup *s, struct service *service,
 	make_session_limits(s, service);
 }
 
+struct service *
+setup_find(const struct setup *s, const struct listener_state *state)
+{
+	unsigned at = atomic_load_explicit(&state->index,
+	    memory_order_relaxed);
+
+	if (at < s->service_count && s->services[at].state == state)
+		return &s->services[at];
+	for (unsigned i = 0; i < s->service_count; i++)
+		if (s->services[i].state == state)
+			return &s->services[i];
+	return NULL;
+}
+
+/* --- the whole --------------------------------------------------------- */
+
 struct setup *
-setup_new(const struct config *config, struct shared *shared)
+setup_new(struct config *config, struct shared *shared, struct setup *before,
+    struct list *all, nsec_t now)
 {
 	struct setup *s = xcalloc(1, sizeof *s);
 
 	s->config = config;
 	s->shared = shared;
 	s->registry = shared->limits;
+	s->round = before != NULL ? before->round + 1 : 1;
+	setup_hold(s);
+	list_init(&s->doors);
+	list_init(&s->link);
+	list_add_last(all, &s->link);
 	s->service_count = (unsigned)config->listener_count;
-	make_limits(s);
-	s->upstreams = xcalloc(config->upstream_count, sizeof *s->upstreams);
-	for (size_t i = 0; i < config->upstream_count; i++)
-		s->upstreams[i] = upstream_new(&config->upstream[i],
-		    shared->workers);
+	make_limits(s, now);
+	make_upstreams(s, before);
 	s->services = xcalloc(s->service_count, sizeof *s->services);
 	for (unsigned i = 0; i < s->service_count; i++)
-		make_service(s, &s->services[i], &config->listener[i]);
+		make_service(s, &s->services[i], &config->listener[i],
+		    before);
 	make_routes(s);
 	return s;
 }
 
-void
-setup_free(struct setup **setup)
+static struct addr *
+copy_addrs(const struct addr *at, unsigned count)
 {
-	struct setup *s = *setup;
+	struct addr *to = xcalloc(count, sizeof *to);
 
-	if (s == NULL)
-		return;
-	*setup = NULL;
+	for (unsigned i = 0; i < count; i++)
+		to[i] = at[i];
+	return to;
+}
+
+void
+setup_set_addrs(struct setup *s, const struct own_addrs *addrs)
+{
+	s->addrs = *addrs;
+	s->addrs.own = copy_addrs(addrs->own, addrs->own_count);
+	s->addrs.local = copy_addrs(addrs->local, addrs->local_count);
+}
+
+void
+setup_replace(const struct setup *s, const struct setup *before)
+{
+	for (unsigned i = 0; i < s->service_count; i++)
+		atomic_store_explicit(&s->services[i].state->index, i,
+		    memory_order_relaxed);
+	for (unsigned i = 0; before != NULL && i < before->service_count; i++) {
+		struct listener_state *state = before->services[i].state;
+
+		if (setup_find(s, state) == NULL)
+			atomic_store(&state->gone, true);
+	}
+}
+
+static void
+ease(struct setup *s)
+{
 	for (unsigned i = 0; i < s->service_count; i++) {
 		struct service *service = &s->services[i];
 
 		router_free(&service->router);
 		if (service->access != NULL)
 			access_free(&service->access);
-		free(service->state->stats);
-		free(service->state->name);
-		free(service->state);
+		service->conf = NULL;
 	}
-	for (size_t i = 0; i < s->config->upstream_count; i++)
-		upstream_unref(&s->upstreams[i]);
-	for (size_t i = 0; i < s->config->limit_count; i++)
+	config_free(&s->config);
+}
+
+static void
+setup_free(struct setup *s)
+{
+	list_remove(&s->link);
+	ease(s);
+	for (unsigned i = 0; i < s->service_count; i++)
+		release_state(s->services[i].state);
+	for (size_t i = 0; i < s->upstream_count; i++)
+		upstream_free(&s->upstreams[i]);
+	for (size_t i = 0; i < s->limit_count; i++)
 		limit_unref(s->registry, &s->limits[i]);
+	free(s->addrs.own);
+	free(s->addrs.local);
 	free(s->services);
 	free(s->upstreams);
 	free(s->limits);
+	for (size_t i = 0; i < s->route_count; i++)
+		free((char *)s->routes[i].name);
 	free(s->routes);
 	free(s);
+}
+
+void
+setup_hold(struct setup *s)
+{
+	s->holds++;
+	s->holds_whole++;
+}
+
+void
+setup_ease(struct setup *s)
+{
+	if (--s->holds_whole == 0)
+		ease(s);
+}
+
+void
+setup_release(struct setup *s)
+{
+	if (--s->holds == 0)
+		setup_free(s);
+}
+
+void
+setups_free(struct list *all)
+{
+	LIST_FOR_EACH(l, all) {
+		struct setup *s = container_of(l, struct setup, link);
+
+		LIST_FOR_EACH(d, &s->doors)
+			doors_free(container_of(d, struct doors, link));
+		setup_free(s);
+	}
 }

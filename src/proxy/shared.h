@@ -11,7 +11,6 @@
 
 #include <stdatomic.h>
 
-#include "base/addr.h"
 #include "base/block.h"
 #include "base/gate.h"
 #include "base/limit.h"
@@ -28,15 +27,9 @@ struct shared {
 	struct str		 via;		/* its line: rewrite.h */
 	struct gate		*sessions;	/* permits of max_connections */
 	struct handover		*handover;	/* of connections */
-	uint64_t		 max_sessions;
 	struct limits		*limits;
 	struct block_budget	 budget;
 	struct log		*log;
-	/* Addresses we listen on, and those of this machine: see access.h. */
-	const struct addr	*own;
-	unsigned		 own_count;
-	const struct addr	*local;
-	unsigned		 local_count;
 	uint64_t		 descriptors;	/* how many there may be */
 };
 

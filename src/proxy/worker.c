@@ -51,11 +51,11 @@ static void
 init_members(struct worker *w, const struct worker_opts *opts)
 {
 	struct shared *shared = opts->shared;
-	const struct conf_penstock *penstock = &opts->setup->config->penstock;
+	/* So many sockets are there at most, and permits may become more. */
+	uint64_t most = shared->descriptors;
 
 	w->id = opts->id;
 	w->shared = shared;
-	w->setup = opts->setup;
 	w->access_log = opts->access_log;
 	list_init(&w->open);
 	list_init(&w->ahead);
@@ -66,15 +66,11 @@ init_members(struct worker *w, const struct worker_opts *opts)
 	wheel_timer_init(&w->drain_timer, on_drain_over);
 	random_fill(&w->id_mix, sizeof w->id_mix);
 	/* Sessions come with a permit; exchanges are one a session. */
-	SLAB_INIT(&w->sessions, struct session, shared->max_sessions);
-	SLAB_INIT(&w->exchanges, struct exchange,
-	    shared->max_sessions);
+	SLAB_INIT(&w->sessions, struct session, most);
+	SLAB_INIT(&w->exchanges, struct exchange, most);
 	blocks_init(&w->blocks, &shared->budget);
 	loop_set_blocks(w->loop, &w->blocks);
-	if (penstock->max_loop_lag != 0)
-		loop_set_max_lag(w->loop, penstock->max_loop_lag);
-	w->streams = stream_pool_new(w->loop, shared->max_sessions,
-	    &w->client_totals);
+	w->streams = stream_pool_new(w->loop, most, &w->client_totals);
 	w->upstream_streams = stream_pool_new(w->loop, shared->descriptors,
 	    &w->upstream_totals);
 	/* They are descriptors too: hardly any where those are scarce. */
@@ -87,16 +83,16 @@ init_members(struct worker *w, const struct worker_opts *opts)
 	    shared->descriptors);
 	w->pool = pool_new(w->loop, shared->descriptors, &w->stats);
 	w->parser = parser_new();
-	accepting_init(&w->accepting, w);
+	accepting_init(&w->accepting, w, opts->unserved);
 }
 
 /* Without one, each read and write is a system call of its own. */
 static void
-make_batch(struct worker *w)
+make_batch(struct worker *w, bool wanted)
 {
 	int err;
 
-	if (w->setup->config->penstock.io_uring == IF_IT_PAYS_OFF)
+	if (!wanted)
 		return;
 	w->batch = batch_new(w->loop, &err);
 	if (w->batch == NULL && w->id == 0)
@@ -127,7 +123,7 @@ worker_new(const struct worker_opts *opts)
 	if (err != 0)
 		goto free_hangups;
 	init_members(w, opts);
-	make_batch(w);
+	make_batch(w, opts->io_uring);
 	opts->shared->loops[w->id] = w->loop;
 	return w;
 
@@ -166,6 +162,28 @@ worker_free(struct worker **worker)
 	free(w);
 }
 
+/* --- another setup ----------------------------------------------------- */
+
+void
+worker_adjust(struct worker *w)
+{
+	nsec_t most = w->setup->config->penstock.max_loop_lag;
+
+	loop_set_max_lag(w->loop, most != 0 ? most : NSEC_NEVER);
+	blocks_adjust(&w->blocks);
+}
+
+void
+worker_dismiss(struct worker *w)
+{
+	LIST_FOR_EACH(l, &w->open) {
+		struct session *s = container_of(l, struct session, link);
+
+		if (atomic_load(&s->door->service->state->gone))
+			session_drain(s);
+	}
+}
+
 /* --- draining ---------------------------------------------------------- */
 
 void
@@ -173,6 +191,9 @@ worker_stop_if_empty(struct worker *w)
 {
 	if (!w->draining || has_sessions(w) ||
 	    !accepting_is_over(&w->accepting))
+		return;
+	/* Sockets may come yet that have clients in their queues. */
+	if (w->doors->before != NULL && !w->stopping)
 		return;
 	loop_cancel(w->loop, &w->drain_timer);
 	pool_clear(w->pool);

@@ -30,7 +30,8 @@ struct worker;
 struct worker {
 	unsigned		 id;
 	struct shared		*shared;
-	struct setup		*setup;		/* current */
+	struct doors		*doors;		/* newest; of that setup: */
+	struct setup		*setup;
 	struct loop		*loop;
 	struct blocks		 blocks;
 	struct stream_pool	*streams;
@@ -65,15 +66,16 @@ struct worker {
 };
 
 struct worker_opts {
+	bool			 io_uring;	/* if the kernel has it */
 	unsigned		 id;
 	struct shared		*shared;
-	struct setup		*setup;
 	struct log_ring		*access_log;
+	struct mail		*unserved;	/* see accepting_init() */
 	const char		*nameservers;	/* NULL: the system's */
 	const struct hosts	*hosts;
 };
 
-/* NULL when the kernel has no more descriptors. */
+/* NULL when the kernel has no more descriptors.  It needs doors to begin. */
 struct worker *worker_new(const struct worker_opts *opts) MUST_USE;
 void worker_free(struct worker **w);
 
@@ -87,6 +89,14 @@ void worker_drain(struct worker *w);
 
 /* End everything at once; then its loop stops. */
 void worker_stop(struct worker *w);
+
+/* --- for doors.c --- */
+
+/* It has another setup: go by what that says of workers. */
+void worker_adjust(struct worker *w);
+
+/* Some listeners are gone: their idle clients are to go, too. */
+void worker_dismiss(struct worker *w);
 
 /* --- for sessions --- */
 

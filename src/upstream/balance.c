@@ -52,18 +52,26 @@ balance_init(struct upstream *u)
 	free(behind);
 }
 
+enum { NONE = -1 };
+
+static uint64_t
+bit_of(int index)
+{
+	return index < 64 ? UINT64_C(1) << index : 0;
+}
+
 static bool
 is_candidate(const struct upstream *u, unsigned index, uint64_t tried,
     bool backup)
 {
-	const struct server *s = &u->servers[index];
+	const struct upstream_server *s = &u->servers[index];
 
-	if (s->backup != backup || atomic_load(&s->addr_count) == 0)
+	if (s->backup != backup || atomic_load(&s->server->addr_count) == 0)
 		return false;
-	return index >= 64 || (tried & (UINT64_C(1) << index)) == 0;
+	return (tried & bit_of((int)index)) == 0;
 }
 
-static HOT struct server *
+static HOT int
 choose_in_turn(struct upstream *u, uint64_t tried, bool backup)
 {
 	uint64_t turn = atomic_fetch_add_explicit(&u->turn, 1,
@@ -73,27 +81,28 @@ choose_in_turn(struct upstream *u, uint64_t tried, bool backup)
 		unsigned at = u->wheel[(turn + i) % u->wheel_size];
 
 		if (is_candidate(u, at, tried, backup))
-			return &u->servers[at];
+			return (int)at;
 	}
-	return NULL;
+	return NONE;
 }
 
-static struct server *
+static int
 choose_first(struct upstream *u, uint64_t tried, bool backup)
 {
 	for (unsigned i = 0; i < u->count; i++)
 		if (is_candidate(u, i, tried, backup))
-			return &u->servers[i];
-	return NULL;
+			return (int)i;
+	return NONE;
 }
 
 /* Over all workers; each figure may be a moment old. */
 static uint64_t
-load_of(const struct server *s)
+load_of(const struct upstream *u, int index)
 {
+	const struct server *s = u->servers[index].server;
 	uint64_t in_use = 0;
 
-	for (unsigned w = 0; w < s->upstream->workers; w++)
+	for (unsigned w = 0; w < u->workers; w++)
 		in_use += stat_read(&s->local[w].stats.in_use);
 	return in_use;
 }
@@ -103,23 +112,22 @@ load_of(const struct server *s)
  * enough (Mitzenmacher, "The Power of Two Choices", 2001), and looking at all
  * would send every worker to the same one.
  */
-static struct server *
+static int
 choose_less_busy(struct upstream *u, uint64_t tried, bool backup)
 {
-	struct server *a = choose_in_turn(u, tried, backup);
-	struct server *b;
+	int a = choose_in_turn(u, tried, backup);
+	int b;
 
-	if (a == NULL)
-		return NULL;
-	if (server_index(a) < 64)
-		tried |= UINT64_C(1) << server_index(a);
-	b = choose_in_turn(u, tried, backup);
-	if (b == NULL || b == a)
+	if (a == NONE)
+		return NONE;
+	b = choose_in_turn(u, tried | bit_of(a), backup);
+	if (b == NONE || b == a)
 		return a;
-	return load_of(b) * a->weight < load_of(a) * b->weight ? b : a;
+	return load_of(u, b) * u->servers[a].weight <
+	    load_of(u, a) * u->servers[b].weight ? b : a;
 }
 
-static HOT struct server *
+static HOT int
 choose(struct upstream *u, uint64_t tried, bool backup)
 {
 	switch (u->balance) {
@@ -134,9 +142,14 @@ choose(struct upstream *u, uint64_t tried, bool backup)
 }
 
 struct server *
-upstream_choose(struct upstream *u, uint64_t tried)
+upstream_choose(struct upstream *u, uint64_t *tried)
 {
-	struct server *s = choose(u, tried, false);
+	int index = choose(u, *tried, false);
 
-	return s != NULL ? s : choose(u, tried, true);
+	if (index == NONE)
+		index = choose(u, *tried, true);
+	if (index == NONE)
+		return NULL;
+	*tried |= bit_of(index);
+	return u->servers[index].server;
 }

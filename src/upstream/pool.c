@@ -14,7 +14,7 @@
 #include "base/slab.h"
 #include "net/stream.h"
 
-/* A listener's name, a name of 253 bytes, brackets, a colon and a port. */
+/* A listener's name, one of 253 bytes, brackets, a port, and a number. */
 enum { DESTINATION_NAME = 320 };
 
 struct conn {
@@ -97,6 +97,12 @@ pool_group_init(struct pool_group *g, unsigned max, nsec_t keep,
 {
 	*g = (struct pool_group){ .max = max, .keep = keep, .stats = stats };
 	list_init(&g->idle);
+}
+
+bool
+pool_group_is_empty(const struct pool_group *g)
+{
+	return g->idle_count == 0 && g->busy_count == 0;
 }
 
 /* Many ask for the destination that was asked for just before. */
@@ -295,6 +301,16 @@ pool_group_spoke(struct pool_group *g, unsigned minor, nsec_t now)
 	g->old_until = minor == 0 ? now + POOL_OLD : 0;
 }
 
+/* The end of the group's list. */
+static void
+leave_coldest(struct pool_group *g)
+{
+	struct conn *c = container_of(g->idle.prev, struct conn, in_group);
+
+	stat_increment(&c->pool->stats->pool_expired);
+	leave(c);
+}
+
 void
 conn_give(struct conn **conn, nsec_t keep)
 {
@@ -310,12 +326,18 @@ conn_give(struct conn **conn, nsec_t keep)
 		leave(c);
 		return;
 	}
-	if (g->idle_count >= g->max) {
-		/* The coldest goes: the end of the group's list. */
-		stat_increment(&c->pool->stats->pool_expired);
-		leave(container_of(g->idle.prev, struct conn, in_group));
-	}
+	if (g->idle_count >= g->max)
+		leave_coldest(g);
 	enter_idle(c, keep);
+}
+
+void
+pool_group_set(struct pool_group *g, unsigned max, nsec_t keep)
+{
+	g->max = max;
+	g->keep = keep;
+	while (g->idle_count > max)
+		leave_coldest(g);
 }
 
 void

@@ -63,13 +63,20 @@ struct pool_group {
 struct pool *pool_new(struct loop *loop, size_t max,
     struct worker_stats *stats);
 
-/* Close what is idle; nothing may be busy. */
 /* Most bytes that it takes for so many connections. */
 uint64_t pool_memory(uint64_t max);
+
+/* Close what is idle; nothing may be busy. */
 void pool_free(struct pool **p);
 
 void pool_group_init(struct pool_group *g, unsigned max, nsec_t keep,
     struct upstream_stats *stats);
+
+/* Other numbers from now on; idle connections beyond `max` are closed. */
+void pool_group_set(struct pool_group *g, unsigned max, nsec_t keep);
+
+/* It has no connection, idle or busy. */
+bool pool_group_is_empty(const struct pool_group *g);
 
 /*
  * The group of a forward destination, named by its host:port; made if need

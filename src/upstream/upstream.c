@@ -5,23 +5,33 @@
 #include "upstream/upstream.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "upstream/balance.h"
 
-static void
-server_init(struct server *s, struct upstream *u,
-    const struct conf_server *conf)
+/* What all upstreams of one name, one after another, have in common. */
+struct upstream_counts {
+	char			*name;
+	struct upstream_stats	*stats;		/* one for each worker */
+	unsigned		 refs;		/* main's */
+};
+
+/* --- servers ----------------------------------------------------------- */
+
+static struct server *
+server_new(const struct upstream *u, const struct conf_server *conf)
 {
-	*s = (struct server){
-		.upstream = u,
-		.text = xstrdup(conf->text),
-		.host = conf->host != NULL ? xstrdup(conf->host) : NULL,
-		.port = conf->port,
-		.weight = conf->weight,
-		.backup = conf->backup,
-	};
+	struct server *s = xcalloc(1, sizeof *s);
+
+	s->upstream = u->name;
+	s->text = xstrdup(conf->text);
+	s->host = conf->host != NULL ? xstrdup(conf->host) : NULL;
+	s->port = conf->port;
 	pthread_mutex_init(&s->lock, NULL);
 	s->local = xcalloc(u->workers, sizeof *s->local);
+	for (unsigned i = 0; i < u->workers; i++)
+		pool_group_init(&s->local[i].pool, u->pool_max, u->pool_idle,
+		    &u->stats[i]);
 	if (conf->host == NULL) {
 		struct addr_set set = { .count = 1, .addrs = { conf->addr } };
 
@@ -30,78 +40,148 @@ server_init(struct server *s, struct upstream *u,
 			set.addrs[0].path = xstrdup(conf->addr.path);
 		server_set_addrs(s, &set);
 	}
+	return s;
 }
 
 static void
-server_fini(struct server *s)
+server_unref(struct server *s, unsigned workers)
 {
+	if (--s->refs > 0)
+		return;
+	for (unsigned i = 0; i < workers; i++)
+		ASSERT(pool_group_is_empty(&s->local[i].pool));
 	if (s->host == NULL && s->addrs.addrs[0].family == ADDR_UNIX)
 		free((char *)s->addrs.addrs[0].path);
 	free((char *)s->text);
 	free((char *)s->host);
 	free(s->local);
 	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+static bool
+has_server(const struct upstream *u, unsigned count, const struct server *s)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (u->servers[i].server == s)
+			return true;
+	return false;
+}
+
+/* The text says all: the same one leads to the same place. */
+static struct server *
+find_server(const struct upstream *u, const struct upstream *before,
+    unsigned at, const struct conf_server *conf)
+{
+	unsigned count = before != NULL ? before->count : 0;
+
+	/* Most stay where they are. */
+	for (unsigned i = 0; i < count; i++) {
+		struct server *s = before->servers[(at + i) % count].server;
+
+		if (strcmp(s->text, conf->text) == 0 &&
+		    !has_server(u, at, s))
+			return s;
+	}
+	return NULL;
+}
+
+/* --- upstreams --------------------------------------------------------- */
+
+static void
+set_counts(struct upstream *u, const char *name, const struct upstream *before)
+{
+	struct upstream_counts *c = before != NULL ? before->counts : NULL;
+
+	if (c == NULL) {
+		c = xcalloc(1, sizeof *c);
+		c->name = xstrdup(name);
+		c->stats = xcalloc(u->workers, sizeof *c->stats);
+	}
+	c->refs++;
+	u->counts = c;
+	u->name = c->name;
+	u->stats = c->stats;
+}
+
+static void
+counts_unref(struct upstream_counts *c)
+{
+	if (--c->refs > 0)
+		return;
+	free(c->stats);
+	free(c->name);
+	free(c);
 }
 
 struct upstream *
-upstream_new(const struct conf_upstream *conf, unsigned workers)
+upstream_new(const struct conf_upstream *conf, unsigned workers,
+    const struct upstream *before)
 {
 	struct upstream *u = xcalloc(1, sizeof *u);
 
-	u->name = xstrdup(conf->name_);
 	u->balance = conf->balance;
 	u->workers = workers;
 	u->pool_max = (unsigned)((conf->pool_max + workers - 1) / workers);
 	u->pool_idle = conf->pool_idle;
 	u->retry_body = conf->retry_body;
+	set_counts(u, conf->name_, before);
 	u->count = (unsigned)conf->server.count;
 	u->servers = xcalloc(u->count, sizeof *u->servers);
-	u->stats = xcalloc(workers, sizeof *u->stats);
-	for (unsigned i = 0; i < u->count; i++)
-		server_init(&u->servers[i], u, &conf->server.at[i]);
+	for (unsigned i = 0; i < u->count; i++) {
+		const struct conf_server *c = &conf->server.at[i];
+		struct server *s = find_server(u, before, i, c);
+
+		if (s == NULL)
+			s = server_new(u, c);
+		s->refs++;
+		u->servers[i] = (struct upstream_server){
+			.server = s, .weight = c->weight, .backup = c->backup,
+		};
+	}
 	balance_init(u);
-	atomic_init(&u->refs, 1);
 	return u;
 }
 
 void
-upstream_ref(struct upstream *u)
-{
-	atomic_fetch_add(&u->refs, 1);
-}
-
-void
-upstream_unref(struct upstream **upstream)
+upstream_free(struct upstream **upstream)
 {
 	struct upstream *u = *upstream;
 
 	if (u == NULL)
 		return;
 	*upstream = NULL;
-	if (atomic_fetch_sub(&u->refs, 1) > 1)
-		return;
 	for (unsigned i = 0; i < u->count; i++)
-		server_fini(&u->servers[i]);
+		server_unref(u->servers[i].server, u->workers);
+	counts_unref(u->counts);
 	free(u->servers);
-	free(u->stats);
 	free(u->wheel);
-	free(u->name);
 	free(u);
 }
 
-struct server_local *
-server_local(struct server *s, unsigned worker)
+void
+upstream_use(struct upstream *u, unsigned worker, uint64_t round)
 {
-	struct upstream *u = s->upstream;
-	struct server_local *l = &s->local[worker];
+	for (unsigned i = 0; i < u->count; i++) {
+		struct server_local *l = &u->servers[i].server->local[worker];
 
-	if (!l->ready) {
-		pool_group_init(&l->pool, u->pool_max, u->pool_idle,
-		    &u->stats[worker]);
-		l->ready = true;
+		l->round = round;
+		pool_group_set(&l->pool, u->pool_max, u->pool_idle);
 	}
-	return l;
 }
+
+void
+upstream_disuse(struct upstream *u, unsigned worker, uint64_t round)
+{
+	for (unsigned i = 0; i < u->count; i++) {
+		struct server_local *l = &u->servers[i].server->local[worker];
+
+		if (l->round != round)
+			pool_group_set(&l->pool, 0, u->pool_idle);
+	}
+}
+
+/* --- addresses --------------------------------------------------------- */
 
 void
 server_set_addrs(struct server *s, const struct addr_set *set)

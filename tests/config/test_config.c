@@ -487,13 +487,22 @@ START_TEST(what_needs_a_restart_is_a_conflict)
 }
 END_TEST
 
-START_TEST(listeners_that_come_or_go_are_conflicts)
+START_TEST(listeners_come_and_go_and_move)
 {
 	expect_conflicts(TCP_LISTENER,
-	    "[listener s]\nmode = tcp\nbind = 127.0.0.1:1\nupstream = u\n"
-	    "[upstream u]\nserver = 127.0.0.1:2\n",
-	    "x.conf:1: [listener s] is new, which needs a restart\n"
-	    "[listener t] is gone, which needs a restart\n", 2);
+	    "[listener s]\nmode = gateway\nbind = 127.0.0.1:1\n"
+	    "upstream = u\n[upstream u]\nserver = 127.0.0.1:2\n", "", 0);
+	expect_conflicts(TCP_LISTENER,
+	    "[listener t]\nmode = tcp\nbind = 127.0.0.1:3\nupstream = u\n"
+	    "[upstream u]\nserver = 127.0.0.1:2\n", "", 0);
+}
+END_TEST
+
+START_TEST(what_is_no_longer_given_is_a_conflict_without_a_line)
+{
+	expect_conflicts("[penstock]\nworkers = 3\n" TCP_LISTENER,
+	    TCP_LISTENER, "[penstock] workers: a change needs a restart\n",
+	    1);
 }
 END_TEST
 
@@ -540,7 +549,9 @@ main(void)
 	tcase_add_test(t, what_a_reload_may_change_is_no_conflict);
 	tcase_add_test(t, the_same_value_written_otherwise_is_no_conflict);
 	tcase_add_test(t, what_needs_a_restart_is_a_conflict);
-	tcase_add_test(t, listeners_that_come_or_go_are_conflicts);
+	tcase_add_test(t, listeners_come_and_go_and_move);
+	tcase_add_test(t,
+	    what_is_no_longer_given_is_a_conflict_without_a_line);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

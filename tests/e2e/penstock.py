@@ -306,6 +306,28 @@ class Daemon:
     def signal(self, number):
         self.process.send_signal(number)
 
+    def rewrite(self, config):
+        """Have the file say something else, with the same [admin]."""
+        if "[admin]" not in config:
+            config += f"\n[admin]\nbind = 127.0.0.1:{self.admin_port}\n"
+        self.file.write_text(tidy(config))
+
+    def reloads(self):
+        """How many reloads are over, well or not."""
+        said = self.said()
+        return said.count(": reloaded: "), said.count(": reload refused")
+
+    def reload(self, config=None, ok=True):
+        """Have it read the file, which now says `config`, and do so."""
+        if config is not None:
+            self.rewrite(config)
+        done, refused = self.reloads()
+        wanted = (done + 1, refused) if ok else (done, refused + 1)
+        self.signal(signal.SIGHUP)
+        wait_for(lambda: sum(self.reloads()) > done + refused,
+                 what="reload is over")
+        assert self.reloads() == wanted, self.said()[-4000:]
+
     def wait(self, timeout=DEADLINE):
         """Wait for the end; the exit status.  Nothing may have complained."""
         status = self.process.wait(timeout)

@@ -294,8 +294,7 @@ def test_slow_clients_do_not_hinder_a_fast_one(gateway, upstream):
 
 # --- signals ---
 
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1,
-                                    signal.SIGUSR2])
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
 def test_signals_of_later_are_said_to_do_nothing(gateway, upstream, number):
     daemon = gateway(upstream(answering()).port)
     with Client(daemon.port) as c:

@@ -4,8 +4,10 @@
 import http.client
 import json
 import re
+import signal
 import socket
 import threading
+import time
 
 import pytest
 from prometheus_client.openmetrics.parser import (
@@ -167,6 +169,25 @@ def test_the_past_is_told_to_who_comes_now(held):
     for t in troubles.values():
         assert (t["reason"], t["kind"], t["total"], t["in_10m"]) == (
             "queue_full", "refused", 3, 3)
+
+
+def test_the_last_reload_is_told(held):
+    assert status(held)["reload"] is None
+    held.signal(signal.SIGHUP)
+    done = wait_for(lambda: status(held)["reload"])
+    assert done["ok"] and done["at"] == pytest.approx(time.time(), abs=60)
+    text = held.file.read_text()
+    held.file.write_text(text + "[limit two]\n")
+    held.signal(signal.SIGHUP)
+    wait_for(lambda: not status(held)["reload"]["ok"])
+    assert "log" in status(held)["reload"]["text"]
+    held.file.write_text(text.replace("queue = 1", "queue = 7"))
+    held.signal(signal.SIGHUP)
+    wait_for(lambda: status(held)["reload"]["ok"])
+    said = status(held, "?config=1")
+    assert said["limits"][0]["queue"] == 7
+    assert "7" in [v for _, n, k, v, _ in said["config"]
+                   if (n, k) == ("two", "queue")]
 
 
 def test_no_server_at_all_is_a_failure_and_no_refusal(gateway):
@@ -517,7 +538,7 @@ def test_a_listening_page_does_not_hide_that_it_drains(held):
     clients = fill(held)
     c.request("GET", "/status.json")
     assert json.loads(c.getresponse().read())["state"] == "serving"
-    held.signal(15)
+    held.signal(signal.SIGTERM)
 
     def is_draining():
         c.request("GET", "/status.json")

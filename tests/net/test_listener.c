@@ -93,7 +93,7 @@ set_up(void)
 
 	rig_open(&rig, 1 << 20);
 	memset(clients, 0xff, sizeof clients);
-	ck_assert_int_eq(bind_address(&any, fds, 1), 0);
+	ck_assert_int_eq(bind_address(&any, fds, 1, false), 0);
 	at = local_of(fds[0]);
 }
 
@@ -265,7 +265,7 @@ START_TEST(a_second_bind_is_an_error)
 {
 	int other[2] = { -1, -1 };
 
-	ck_assert_int_eq(bind_address(&at, other, 2), -EADDRINUSE);
+	ck_assert_int_eq(bind_address(&at, other, 2, false), -EADDRINUSE);
 }
 END_TEST
 
@@ -274,7 +274,7 @@ START_TEST(a_set_of_sockets_shares_one_port)
 	struct addr any = { .family = ADDR_IP4, .ip = { 127, 0, 0, 1 } };
 	int set[SOCKETS];
 
-	ck_assert_int_eq(bind_address(&any, set, SOCKETS), 0);
+	ck_assert_int_eq(bind_address(&any, set, SOCKETS, false), 0);
 	struct addr first = local_of(set[0]);
 	for (int i = 0; i < SOCKETS; i++) {
 		struct addr a = local_of(set[i]);
@@ -296,7 +296,7 @@ START_TEST(ipv6_sockets_leave_ipv4_alone)
 {
 	struct addr six = { .family = ADDR_IP6, .port = at.port };
 	int set[1];
-	int err = bind_address(&six, set, 1);
+	int err = bind_address(&six, set, 1, false);
 
 	if (err == -EAFNOSUPPORT)
 		return;
@@ -325,12 +325,12 @@ START_TEST(a_unix_socket_in_use_is_kept_and_a_stale_one_replaced)
 	struct stat st;
 	int one, two;
 
-	ck_assert_int_eq(bind_address(&un, &one, 1), 0);
+	ck_assert_int_eq(bind_address(&un, &one, 1, false), 0);
 	ck_assert_int_eq(stat(un.path, &st), 0);
 	ck_assert_int_eq(st.st_mode & 0777, 0660);
-	ck_assert_int_eq(bind_address(&un, &two, 1), -EADDRINUSE);
+	ck_assert_int_eq(bind_address(&un, &two, 1, false), -EADDRINUSE);
 	close(one);
-	ck_assert_int_eq(bind_address(&un, &two, 1), 0);
+	ck_assert_int_eq(bind_address(&un, &two, 1, false), 0);
 
 	int old = fds[0];
 	fds[0] = two;
@@ -352,7 +352,7 @@ START_TEST(a_file_in_the_place_of_a_unix_socket_is_left_alone)
 	int out;
 
 	close(fd);
-	ck_assert_int_eq(bind_address(&un, &out, 1), -EADDRINUSE);
+	ck_assert_int_eq(bind_address(&un, &out, 1, false), -EADDRINUSE);
 	ck_assert_int_eq(access(un.path, F_OK), 0);
 	unlink(un.path);
 	rmdir(dir);

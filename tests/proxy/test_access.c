@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "harness.h"
-#include "proxy/shared.h"
+#include "proxy/setup.h"
 
 static struct config	*config;
 static struct access	*access_;
@@ -154,7 +154,7 @@ START_TEST(our_own_listeners_are_found_by_any_local_address)
 {
 	struct addr own[] = { at("0.0.0.0:8080"), at("127.0.0.2:9000") };
 	struct addr local[] = { at("10.9.8.7:1") };
-	struct shared shared = { .own = own, .own_count = 2, .local = local,
+	struct own_addrs all = { .own = own, .own_count = 2, .local = local,
 	    .local_count = 1 };
 	static const struct { const char *to; bool own; } cases[] = {
 		{ "127.0.0.1:8080", true }, { "127.9.9.9:8080", true },
@@ -167,7 +167,7 @@ START_TEST(our_own_listeners_are_found_by_any_local_address)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct addr to = at(cases[i].to);
 
-		ck_assert_msg(access_is_own(&shared, &to) == cases[i].own,
+		ck_assert_msg(access_is_own(&all, &to) == cases[i].own,
 		    "%s", cases[i].to);
 	}
 }

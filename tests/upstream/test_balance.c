@@ -27,22 +27,30 @@ with(enum balance balance, const unsigned weights[], unsigned count)
 		    (uint16_t)(i + 1)));
 		confs[i].weight = weights[i];
 	}
-	u = upstream_new(&conf, 2);
+	u = upstream_new(&conf, 2, NULL);
 }
 
 static void
 done(void)
 {
-	upstream_unref(&u);
+	upstream_free(&u);
 	memset(confs, 0, sizeof confs);
 }
 
 static int
 choose(uint64_t tried)
 {
-	struct server *s = upstream_choose(u, tried);
+	uint64_t before = tried;
+	struct server *s = upstream_choose(u, &tried);
 
-	return s != NULL ? (int)server_index(s) : -1;
+	for (unsigned i = 0; i < u->count; i++)
+		if (u->servers[i].server == s) {
+			ck_assert_uint_eq(tried, before | UINT64_C(1) << i);
+			return (int)i;
+		}
+	ck_assert_ptr_null(s);
+	ck_assert_uint_eq(tried, before);
+	return -1;
 }
 
 START_TEST(round_robin_gives_each_server_its_weight_evenly_spread)
@@ -78,7 +86,8 @@ END_TEST
 START_TEST(a_server_without_an_address_is_passed_over)
 {
 	with(BALANCE_ROUND_ROBIN, (unsigned[]){ 1, 1 }, 2);
-	server_set_addrs(&u->servers[0], &(struct addr_set){ .count = 0 });
+	server_set_addrs(u->servers[0].server,
+	    &(struct addr_set){ .count = 0 });
 	for (unsigned i = 0; i < 10; i++)
 		ck_assert_int_eq(choose(0), 1);
 }
@@ -106,11 +115,11 @@ END_TEST
 START_TEST(least_busy_of_two_takes_the_one_with_less_load_per_weight)
 {
 	with(BALANCE_LEAST_BUSY, (unsigned[]){ 4, 1 }, 2);
-	stat_add(&u->servers[0].local[0].stats.in_use, 3);
-	stat_add(&u->servers[1].local[1].stats.in_use, 1);
+	stat_add(&u->servers[0].server->local[0].stats.in_use, 3);
+	stat_add(&u->servers[1].server->local[1].stats.in_use, 1);
 	for (unsigned i = 0; i < 10; i++)
 		ck_assert_int_eq(choose(0), 0);
-	stat_add(&u->servers[0].local[1].stats.in_use, 3);
+	stat_add(&u->servers[0].server->local[1].stats.in_use, 3);
 	for (unsigned i = 0; i < 10; i++)
 		ck_assert_int_eq(choose(0), 1);
 }

@@ -128,6 +128,27 @@ START_TEST(beyond_max_the_coldest_is_closed)
 }
 END_TEST
 
+START_TEST(with_other_numbers_only_as_many_stay_idle)
+{
+	struct conn *c[3], *coldest;
+
+	for (unsigned i = 0; i < 3; i++)
+		c[i] = dial_one(&group);
+	coldest = c[0];
+	conn_give(&c[0], NSEC_NEVER);
+	conn_give(&c[1], NSEC_NEVER);
+	pool_group_set(&group, 1, 3600 * NSEC_PER_SEC);
+	ck_assert_uint_eq(group.idle_count, 1);
+	c[1] = pool_take(pool, &group);
+	ck_assert_ptr_ne(c[1], coldest);
+	pool_group_set(&group, 0, 3600 * NSEC_PER_SEC);
+	conn_give(&c[1], NSEC_NEVER);
+	ck_assert(!pool_group_is_empty(&group));
+	conn_give(&c[2], NSEC_NEVER);
+	ck_assert(pool_group_is_empty(&group));
+}
+END_TEST
+
 START_TEST(one_whose_server_closes_is_closed_at_once)
 {
 	struct conn *c = dial_one(&group);
@@ -335,6 +356,7 @@ main(void)
 	tcase_add_checked_fixture(t, a_pool, no_pool);
 	tcase_add_test(t, the_newest_idle_one_is_taken_first);
 	tcase_add_test(t, beyond_max_the_coldest_is_closed);
+	tcase_add_test(t, with_other_numbers_only_as_many_stay_idle);
 	tcase_add_test(t, one_whose_server_closes_is_closed_at_once);
 	tcase_add_test(t, one_that_says_something_unasked_is_closed_at_once);
 	tcase_add_test(t, one_that_has_just_said_something_is_not_taken);

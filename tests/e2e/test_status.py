@@ -89,7 +89,7 @@ def test_what_status_says_is_what_metrics_say(held):
     assert listener["sessions"] == 3 == now("penstock_sessions", **web)
     assert listener["sessions_total"] == now("penstock_sessions_total", **web)
     assert listener["exchanges"] == 3 == now("penstock_exchanges", **web)
-    assert listener["codes"] == {"503": 3}
+    assert listener["codes"] == {"503": 3} and listener["own_5xx"] == 3
     assert listener["failures"] == {"queue_full": 3}
     assert sum(listener["duration"]) == now(
         "penstock_request_duration_seconds_count", **web) == 3
@@ -167,6 +167,21 @@ def test_the_past_is_told_to_who_comes_now(held):
     for t in troubles.values():
         assert (t["reason"], t["kind"], t["total"], t["in_10m"]) == (
             "queue_full", "refused", 3, 3)
+
+
+def test_what_a_server_sends_is_told_from_what_is_ours(gateway, upstream):
+    daemon = gateway(upstream(answering(503)).port)
+    with Client(daemon.port) as c:
+        assert c.request("/").status == 503
+    daemon.wait_count("requests", 1, code="503")
+    listener, = status(daemon)["listeners"]
+    assert (listener["codes"], listener["own_5xx"]) == ({"503": 1}, 0)
+
+    def failed():
+        h = status(daemon)["history"]
+        at = h["fields"].index("failed")
+        return any(s[at] > 0 for s in h["samples"])
+    wait_for(failed)
 
 
 def test_no_server_at_all_is_a_failure_and_no_refusal(gateway):

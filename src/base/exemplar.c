@@ -9,27 +9,29 @@
 static uint64_t
 get(const _Atomic uint64_t *p)
 {
-	return atomic_load_explicit(p, memory_order_relaxed);
+	return atomic_load_explicit(p, memory_order_acquire);
 }
 
 static void
 set(_Atomic uint64_t *p, uint64_t value)
 {
-	atomic_store_explicit(p, value, memory_order_relaxed);
+	atomic_store_explicit(p, value, memory_order_release);
 }
 
-/* The order of a seqlock: odd, values, even. */
+/*
+ * A seqlock: odd, the values, even.  Whoever sees one of the new values sees
+ * the odd turn before it, too, when it looks at that again.
+ */
 static void
 write_one(struct exemplar *e, const struct exemplar_copy *c)
 {
 	uint64_t turn = get(&e->turn);
 
 	set(&e->turn, turn + 1);
-	atomic_thread_fence(memory_order_release);
 	set(&e->id, c->id);
 	set(&e->value, c->value);
 	set(&e->at, c->at);
-	atomic_store_explicit(&e->turn, turn + 2, memory_order_release);
+	set(&e->turn, turn + 2);
 }
 
 void
@@ -41,11 +43,10 @@ exemplar_note(struct exemplar *buckets, const struct exemplar_copy *c)
 bool
 exemplar_read(const struct exemplar *e, struct exemplar_copy *out)
 {
-	uint64_t turn = atomic_load_explicit(&e->turn, memory_order_acquire);
+	uint64_t turn = get(&e->turn);
 
 	*out = (struct exemplar_copy){ get(&e->id), get(&e->value),
 	    get(&e->at) };
-	atomic_thread_fence(memory_order_acquire);
 	return turn != 0 && turn % 2 == 0 && get(&e->turn) == turn;
 }
 

@@ -90,7 +90,9 @@ stats_merge(enum stats_scope scope, void *to, const void *from)
 		struct listener_stats *t = to;
 		const struct listener_stats *f = from;
 
+		/* Counted before its code, so never too few of them. */
 		merge_all(t->codes, f->codes, ARRAY_LEN(t->codes));
+		merge_all(&t->own_5xx, &f->own_5xx, 1);
 		merge_all(t->failed, f->failed, ARRAY_LEN(t->failed));
 		exemplars_merge(t->slow, f->slow);
 	}

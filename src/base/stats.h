@@ -35,6 +35,7 @@ struct listener_stats {
 #define LISTENER_HIST(field, metric, help)	struct hist field;
 #include "base/counters.def"
 	counter_t	codes[STATS_CODES];	/* by status */
+	counter_t	own_5xx;	/* of those: not what a server sent */
 	counter_t	failed[FAIL_COUNT];	/* by reason */
 	struct exemplar	slow[HIST_BUCKETS];	/* of the duration */
 };

@@ -131,12 +131,15 @@ trouble_kind(enum failure why)
 	return status >= 500 ? TROUBLE_FAILED : TROUBLE_CLIENT;
 }
 
-/* A 5xx that is none of ours was a server's. */
+/*
+ * A 5xx that is none of ours was a server's.  Reasons don't tell: they are
+ * counted when all is over, codes when a response begins.
+ */
 static void
 add_listener(struct history *h, struct totals *t, const char *name)
 {
 	const struct listener_stats *s = &h->sum;
-	uint64_t own = 0, sent = 0;
+	uint64_t own = stat_read(&s->own_5xx), sent = 0;
 
 	for (enum failure why = FAIL_NONE + 1; why < FAIL_COUNT; why++) {
 		uint64_t n = stat_read(&s->failed[why]);
@@ -147,7 +150,6 @@ add_listener(struct history *h, struct totals *t, const char *name)
 			t->refused += n;
 		else if (kind == TROUBLE_FAILED)
 			t->failed += n;
-		own += failure_row(why)->status >= 500 ? n : 0;
 	}
 	for (size_t code = 100; code < STATS_CODES; code++) {
 		t->requests += stat_read(&s->codes[code]);

@@ -113,6 +113,7 @@ put_listener_stats(struct json *j, const struct listener_stats *s)
 	json_number(j, "tunnels_total", stat_read(&s->tunnels_total));
 	put_hist(j, "duration", &s->duration);
 	put_codes(j, s);
+	json_number(j, "own_5xx", stat_read(&s->own_5xx));
 	put_reasons(j, "failures", failed);
 }
 

@@ -396,6 +396,8 @@ enter_reply(struct exchange *x)
 		x->cut = true;
 		return XS_OVER;
 	}
+	if (failure_row(x->why)->status >= 500)
+		stat_increment(&x->stats->own_5xx);
 	exchange_begin_response(x, x->why == FAIL_NONE ? 200 :
 	    failure_row(x->why)->status);
 	if (stream_queued(client) == 0)

@@ -129,13 +129,33 @@ START_TEST(counts_that_fall_are_no_trouble)
 }
 END_TEST
 
+static void
+answer_ourselves(void)
+{
+	stat_increment(&stats.own_5xx);
+	stat_code(&stats, 503);
+}
+
+/* The response has begun, and the exchange is not over. */
+START_TEST(a_refusal_under_way_is_no_failure_of_a_server)
+{
+	answer_ourselves();
+	look();
+	ck_assert(history_after(history, 0)->failed == 0);
+	stat_failure(&stats, FAIL_QUEUE_FULL);
+	look();
+	ck_assert(history_after(history, 1)->failed == 0);
+	ck_assert(history_after(history, 1)->refused > 0);
+}
+END_TEST
+
 /* What is ours is not counted as the servers' too. */
 START_TEST(refusals_failures_and_what_servers_send_are_told_apart)
 {
 	const struct history_sample *s;
 
 	stat_failure(&stats, FAIL_QUEUE_FULL);
-	stat_code(&stats, 503);
+	answer_ourselves();
 	stat_failure(&stats, FAIL_CLIENT_CLOSED);
 	stat_failure(&stats, FAIL_BAD_REQUEST);
 	stat_code(&stats, 400);
@@ -146,7 +166,7 @@ START_TEST(refusals_failures_and_what_servers_send_are_told_apart)
 	look();
 	s = history_after(history, 1);
 	ck_assert(s->refused == 0 && s->failed > 0);
-	stat_code(&stats, 503);
+	answer_ourselves();
 	stat_failure(&stats, FAIL_NO_SERVER);
 	look();
 	s = history_after(history, 2);
@@ -197,6 +217,7 @@ main(void)
 	tcase_add_test(t, counts_that_fall_are_no_trouble);
 	tcase_add_test(t,
 	    refusals_failures_and_what_servers_send_are_told_apart);
+	tcase_add_test(t, a_refusal_under_way_is_no_failure_of_a_server);
 	tcase_add_test(t, trouble_is_remembered_for_ten_minutes);
 	return run_suite(s);
 }

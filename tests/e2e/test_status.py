@@ -91,7 +91,7 @@ def test_what_status_says_is_what_metrics_say(held):
     assert listener["sessions"] == 3 == now("penstock_sessions", **web)
     assert listener["sessions_total"] == now("penstock_sessions_total", **web)
     assert listener["exchanges"] == 3 == now("penstock_exchanges", **web)
-    assert listener["codes"] == {"503": 3}
+    assert listener["codes"] == {"503": 3} and listener["own_5xx"] == 3
     assert listener["failures"] == {"queue_full": 3}
     assert sum(listener["duration"]) == now(
         "penstock_request_duration_seconds_count", **web) == 3
@@ -188,6 +188,19 @@ def test_the_last_reload_is_told(held):
     assert said["limits"][0]["queue"] == 7
     assert "7" in [v for _, n, k, v, _ in said["config"]
                    if (n, k) == ("two", "queue")]
+def test_what_a_server_sends_is_told_from_what_is_ours(gateway, upstream):
+    daemon = gateway(upstream(answering(503)).port)
+    with Client(daemon.port) as c:
+        assert c.request("/").status == 503
+    daemon.wait_count("requests", 1, code="503")
+    listener, = status(daemon)["listeners"]
+    assert (listener["codes"], listener["own_5xx"]) == ({"503": 1}, 0)
+
+    def failed():
+        h = status(daemon)["history"]
+        at = h["fields"].index("failed")
+        return any(s[at] > 0 for s in h["samples"])
+    wait_for(failed)
 
 
 def test_no_server_at_all_is_a_failure_and_no_refusal(gateway):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A reload: another configuration, and nobody notices but by what it says."""
 
+import select
 import signal
 import socket
 import threading
@@ -154,12 +155,15 @@ def test_a_name_is_known_before_it_is_used(penstock, upstream, names):
     port = free_port()
     resolver = f"[penstock]\nnameservers = {dns.address}\n"
     daemon = penstock(resolver + gateway_to(port, a.server))
-    with Client(port) as c:
-        for i in range(5):
+    load = Load()
+    load.add("keep-alive", keep_alive, port, "/")
+    with load, Client(port) as c:
+        for i in range(10):
             daemon.reload(resolver + gateway_to(port, f"b.test:{b.port}"))
             assert c.request("/").body == b"b"
             daemon.reload(resolver + gateway_to(port, a.server))
             assert c.request("/").body == b"a"
+    assert not load.wrong, load.wrong
 
 
 def test_a_name_that_is_never_answered_delays_it_and_no_more(
@@ -340,13 +344,14 @@ def test_listeners_come_and_go(penstock, upstream):
 
 
 def is_refused(port):
+    """Nobody gets in; at first since nothing is said, then since it is."""
     try:
         Client(port, timeout=0.2).close()
     except ConnectionRefusedError:
         return True
     except TimeoutError:
-        pass
-    return False
+        return False
+    raise AssertionError(f"{port} takes connections")
 
 
 def test_one_that_was_to_leave_may_stay(penstock, upstream):
@@ -378,6 +383,36 @@ def test_who_is_in_the_queue_of_one_that_goes_is_served(penstock, upstream):
     for c in clients:
         assert c.read_message().status == 200
         assert c.at_end()
+    wait_for(lambda: is_refused(other))
+
+
+def test_who_waits_there_for_a_permit_is_served(penstock, upstream):
+    a = upstream(answering())
+    port, other = free_port(), free_port()
+    one = "[penstock]\nmax_connections = 1\n" + gateway_to(port, a.server)
+    two = one + listener(other, "other", more="upstream = up")
+    daemon = penstock(two)
+    with Client(port) as c:
+        assert c.request("/").status == 200
+        clients = [Client(other) for _ in range(20)]
+        for d in clients:
+            d.ask("/")
+        daemon.reload(one)
+        assert not is_refused(other)
+        assert c.request("/").status == 200
+        # However long that takes.
+        time.sleep(1)
+        assert all(d.is_silent() for d in clients)
+    # Only with one that has gone does the next one come.
+    waiting = set(clients)
+    while waiting:
+        served, _, _ = select.select([d.socket for d in waiting], [], [], 10)
+        assert served
+        for d in [d for d in waiting if d.socket in served]:
+            assert d.read_message().status == 200
+            assert d.at_end()
+            d.close()
+            waiting.remove(d)
     wait_for(lambda: is_refused(other))
 
 
@@ -788,7 +823,8 @@ def web(wire):
 class Town:
     """A configuration of everything, in many versions."""
 
-    def __init__(self, upstream):
+    def __init__(self, upstream, routes=0):
+        self.routes = routes
         self.servers = [upstream(web).server for _ in range(4)]
         self.echo = upstream(echo).server
         self.web, self.forward, self.tcp, self.other = (
@@ -823,6 +859,12 @@ class Town:
             """ for k, name in enumerate(("a", "b", "long"))]
         if i % 5 == 4:
             routes = routes[1:] + routes[:1]
+        routes += [f"""
+            [route many{k}]
+            listener = web
+            host = h{k}.example
+            upstream = up
+            """ for k in range(self.routes)]
         other = "" if i % 2 else listener(
             self.other, "other", more=f"upstream = up\nlimits = {more} all")
         return "".join([
@@ -868,7 +910,8 @@ def test_twenty_under_load_and_nobody_notices(penstock, upstream):
 
 
 def test_two_hundred_leave_nothing_behind(penstock, upstream):
-    town = Town(upstream)
+    # What is left of one of these could not be overlooked.
+    town = Town(upstream, routes=300)
     daemon = penstock(town.config(0))
 
     def reload(count):

@@ -188,6 +188,8 @@ def test_the_last_reload_is_told(held):
     assert said["limits"][0]["queue"] == 7
     assert "7" in [v for _, n, k, v, _ in said["config"]
                    if (n, k) == ("two", "queue")]
+
+
 def test_what_a_server_sends_is_told_from_what_is_ours(gateway, upstream):
     daemon = gateway(upstream(answering(503)).port)
     with Client(daemon.port) as c:
@@ -496,7 +498,7 @@ def test_a_head_that_trickles_ends_after_its_time(held):
     b"GET / HTTP/9.9\r\nHost: a\r\n\r\n", b"\r\n" * 50,
     b"GET / HTTP/1.1\nHost: a\n\n", b"A" * 200000,
     b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"],
-    ids=("tls", "head", "line", "fields", "version", "empty", "lf", "long",
+    ids=("tls", "head", "line", "fields", "version", "empty", "lf", "endless",
          "hosts"))
 def test_garbage_is_refused_and_closed(held, junk):
     with Client(held.admin_port) as c:

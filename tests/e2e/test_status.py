@@ -477,7 +477,7 @@ def test_a_head_that_trickles_ends_after_its_time(held):
     b"GET / HTTP/9.9\r\nHost: a\r\n\r\n", b"\r\n" * 50,
     b"GET / HTTP/1.1\nHost: a\n\n", b"A" * 200000,
     b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"],
-    ids=("tls", "head", "line", "fields", "version", "empty", "lf", "long",
+    ids=("tls", "head", "line", "fields", "version", "empty", "lf", "endless",
          "hosts"))
 def test_garbage_is_refused_and_closed(held, junk):
     with Client(held.admin_port) as c:

@@ -48,13 +48,27 @@ get(const _Atomic uint64_t *c)
 	return atomic_load_explicit(c, memory_order_relaxed);
 }
 
-void
-hist_add(struct hist *h, nsec_t v)
+static inline size_t
+bucket_of(nsec_t v)
 {
 	size_t i = first_bucket[63 - __builtin_clzll(v | 1)];
 
 	while (v > hist_bounds[i])
 		i++;
+	return i;
+}
+
+size_t
+hist_bucket(nsec_t v)
+{
+	return bucket_of(v);
+}
+
+void
+hist_add(struct hist *h, nsec_t v)
+{
+	size_t i = bucket_of(v);
+
 	add(&h->sum, v);
 	add(&h->count[i], 1);
 }
@@ -94,4 +108,46 @@ hist_quantile(const struct hist *h, double q)
 			return hist_bounds[i];
 	}
 	return 0;
+}
+
+nsec_t
+hist_estimate(const struct hist *h, double q)
+{
+	struct hist copy = { 0 };
+
+	hist_merge(&copy, h);
+
+	double wanted = q * (double)hist_total(&copy), below = 0;
+
+	for (size_t i = 0; i < HIST_BUCKETS; i++) {
+		double n = (double)get(&copy.count[i]);
+		nsec_t from = i == 0 ? 0 : hist_bounds[i - 1];
+
+		if (n == 0 || below + n < wanted) {
+			below += n;
+			continue;
+		}
+		if (hist_bounds[i] == NSEC_NEVER)
+			return from;
+		return from + (nsec_t)((double)(hist_bounds[i] - from) *
+		    (wanted - below) / n);
+	}
+	return 0;
+}
+
+static uint64_t
+grown(const _Atomic uint64_t *now, const _Atomic uint64_t *before)
+{
+	uint64_t is = get(now), was = get(before);
+
+	return is < was ? 0 : is - was;
+}
+
+void
+hist_since(struct hist *out, const struct hist *now, const struct hist *before)
+{
+	*out = (struct hist){ 0 };
+	for (size_t i = 0; i < HIST_BUCKETS; i++)
+		add(&out->count[i], grown(&now->count[i], &before->count[i]));
+	add(&out->sum, grown(&now->sum, &before->sum));
 }

@@ -290,6 +290,12 @@ bool limit_unaccounted(const struct limit *limit, int64_t *out) MUST_USE;
  */
 void limits_look(struct limits *l, nsec_t now, limit_look_fn *fn, void *arg);
 
+/*
+ * The same without what is dear or is reset by looking: of *s only name, limit,
+ * gate and refused are filled.
+ */
+void limits_glance(struct limits *l, nsec_t now, limit_look_fn *fn, void *arg);
+
 /* No more than so many does limits_look() find, until the next limits_get(). */
 size_t limits_count(struct limits *l);
 

@@ -451,17 +451,47 @@ look_at(struct limit *l, nsec_t now, limit_look_fn *fn, void *arg)
 	fn(arg, &s);
 }
 
-void
-limits_look(struct limits *r, nsec_t now, limit_look_fn *fn, void *arg)
+typedef void look_fn(struct limit *l, nsec_t now, limit_look_fn *fn,
+    void *arg);
+
+/* Those that a newer one has replaced are left out. */
+static void
+each_in_use(struct limits *r, nsec_t now, limit_look_fn *fn, void *arg,
+    look_fn *look)
 {
 	pthread_mutex_lock(&r->lock);
 	LIST_FOR_EACH(link, &r->all) {
 		struct limit *l = limit_at(link);
 
 		if (!l->replaced && atomic_load(&l->refs) != 0)
-			look_at(l, now, fn, arg);
+			look(l, now, fn, arg);
 	}
 	pthread_mutex_unlock(&r->lock);
+}
+
+void
+limits_look(struct limits *r, nsec_t now, limit_look_fn *fn, void *arg)
+{
+	each_in_use(r, now, fn, arg, look_at);
+}
+
+static void
+glance_at(struct limit *l, nsec_t now, limit_look_fn *fn, void *arg)
+{
+	struct limit_state s = { .name = l->name, .limit = l };
+
+	read_counts(s.refused, l->refused);
+	if (l->gate != NULL)
+		gate_look(l->gate, now, &s.gate);
+	else if (l->keygate != NULL)
+		keygate_look(l->keygate, &s.gate);
+	fn(arg, &s);
+}
+
+void
+limits_glance(struct limits *r, nsec_t now, limit_look_fn *fn, void *arg)
+{
+	each_in_use(r, now, fn, arg, glance_at);
 }
 
 size_t

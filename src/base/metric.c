@@ -7,12 +7,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/exemplar.h"
 #include "base/hist.h"
 
 static const char *const type_names[] = {
 	[METRIC_COUNTER]	= "counter",
 	[METRIC_GAUGE]		= "gauge",
 	[METRIC_HISTOGRAM]	= "histogram",
+	[METRIC_UNKNOWN]	= "unknown",
 };
 
 enum { FIRST_SIZE = 16384 };
@@ -75,12 +77,38 @@ metric_text(struct metrics *m, struct str text)
 	add(m, text);
 }
 
-static void
-add_name(struct metrics *m, const char *name)
+void
+metrics_end(struct metrics *m)
 {
-	if (!str_starts(str_of(name), STR("process_")))
+	if (m->open)
+		add(m, STR("# EOF\n"));
+}
+
+static void
+add_name(struct metrics *m, struct str name)
+{
+	if (!str_starts(name, STR("process_")))
 		add(m, STR("penstock_"));
-	add(m, str_of(name));
+	add(m, name);
+}
+
+/*
+ * In OpenMetrics "_total" belongs to a counter's samples, not to its name.
+ * Where the gauge before it has that name already (sessions, sessions_total)
+ * it is of no known type there, which has names as they are.
+ */
+static struct str
+family_of(const struct metrics *m, const char *name, enum metric_type *type)
+{
+	struct str s = str_of(name), total = STR("_total");
+
+	if (!m->open || *type != METRIC_COUNTER || !str_ends(s, total))
+		return s;
+	struct str family = str_head(s, s.len - total.len);
+	if (!str_equal(family, str_of(m->before)))
+		return family;
+	*type = METRIC_UNKNOWN;
+	return s;
 }
 
 /*
@@ -165,12 +193,15 @@ void
 metric_head(struct metrics *m, const char *name, enum metric_type type,
     const char *help)
 {
+	struct str family = family_of(m, name, &type);
+
+	m->before = name;
 	add(m, STR("# HELP "));
-	add_name(m, name);
+	add_name(m, family);
 	add(m, STR(" "));
-	add_escaped(m, str_of(help), false);
+	add_escaped(m, str_of(help), m->open);
 	add(m, STR("\n# TYPE "));
-	add_name(m, name);
+	add_name(m, family);
 	add(m, STR(" "));
 	add(m, str_of(type_names[type]));
 	add(m, STR("\n"));
@@ -185,7 +216,7 @@ metric_line(struct metrics *m, const char *name,
 
 	out_init(&o, text, sizeof text);
 	out_number(&o, value);
-	add_name(m, name);
+	add_name(m, str_of(name));
 	add_labels(m, labels, NULL);
 	end_line(m, &o);
 }
@@ -199,7 +230,7 @@ metric_seconds(struct metrics *m, const char *name,
 
 	out_init(&o, text, sizeof text);
 	put_seconds(&o, value);
-	add_name(m, name);
+	add_name(m, str_of(name));
 	add_labels(m, labels, NULL);
 	end_line(m, &o);
 }
@@ -218,7 +249,7 @@ metric_real(struct metrics *m, const char *name,
 		out_put(&o, value > 0 ? "+Inf" : "-Inf");
 	else
 		out_printf(&o, "%.15g", value);
-	add_name(m, name);
+	add_name(m, str_of(name));
 	add_labels(m, labels, NULL);
 	end_line(m, &o);
 }
@@ -228,20 +259,45 @@ static void
 begin_part(struct metrics *m, const char *name, const char *suffix,
     const struct metric_label *labels, const char *le)
 {
-	add_name(m, name);
+	add_name(m, str_of(name));
 	add(m, str_of(suffix));
 	add_labels(m, labels, le);
 }
 
-/* The bound of bucket i, as the value of `le`. */
+/* The bound of bucket i, as the value of `le`; in OpenMetrics a real number. */
 static void
-put_bound(struct out *o, size_t i)
+put_bound(const struct metrics *m, struct out *o, size_t i)
 {
 	if (hist_bounds[i] == NSEC_NEVER)
 		out_put(o, "+Inf");
 	else
 		put_seconds(o, hist_bounds[i]);
+	if (m->open && hist_bounds[i] % NSEC_PER_SEC == 0 &&
+	    hist_bounds[i] != NSEC_NEVER)
+		out_put(o, ".0");
 	out_char(o, '\0');
+}
+
+static void
+put_exemplar(const struct metrics *m, struct out *o, const struct exemplar *e)
+{
+	struct exemplar_copy c;
+
+	if (!m->open || e == NULL || !exemplar_read(e, &c))
+		return;
+	out_put(o, " # {id=\"");
+	out_hex_padded(o, c.id, 16);
+	out_put(o, "\"} ");
+	put_seconds(o, c.value);
+	out_char(o, ' ');
+	out_decimal(o, c.at / 1000000, 3);
+}
+
+void
+metric_hist(struct metrics *m, const char *name,
+    const struct metric_label *labels, const struct hist *h)
+{
+	metric_hist_exemplars(m, name, labels, h, NULL);
 }
 
 /*
@@ -249,10 +305,11 @@ put_bound(struct out *o, size_t i)
  * refuse a histogram whose parts disagree.
  */
 void
-metric_hist(struct metrics *m, const char *name,
-    const struct metric_label *labels, const struct hist *h)
+metric_hist_exemplars(struct metrics *m, const char *name,
+    const struct metric_label *labels, const struct hist *h,
+    const struct exemplar *exemplars)
 {
-	char bound[32], number[32];
+	char bound[32], number[128];
 	struct out le, value;
 	uint64_t total = 0;
 
@@ -260,9 +317,11 @@ metric_hist(struct metrics *m, const char *name,
 		total += atomic_load_explicit(&h->count[i],
 		    memory_order_relaxed);
 		out_init(&le, bound, sizeof bound);
-		put_bound(&le, i);
+		put_bound(m, &le, i);
 		out_init(&value, number, sizeof number);
 		out_number(&value, total);
+		put_exemplar(m, &value,
+		    exemplars == NULL ? NULL : &exemplars[i]);
 		begin_part(m, name, "_bucket", labels, bound);
 		end_line(m, &value);
 	}

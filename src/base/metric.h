@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * metric.h - a writer of Prometheus text (exposition format 0.0.4).
+ * metric.h - a writer of Prometheus text (exposition format 0.0.4), or of
+ * OpenMetrics 1.0.0 where `open` was set behind metrics_init().
  *
- * For each metric metric_head() comes first, then all its lines.  Names are
- * given without "penstock_", which is put in front of all but "process_".
+ * For each metric metric_head() comes first, then all its lines; metrics_end()
+ * when all are there.  Names are given without "penstock_", which is put in
+ * front of all but "process_".  OpenMetrics differs in what a counter's family
+ * is called, in how whole bounds are written, and has exemplars.
  *
  * Owner:    the caller, of the struct; metrics_fini() frees its text.
  * Threads:  one.
@@ -15,9 +18,13 @@
 #include "base/defs.h"
 #include "base/str.h"
 
+struct exemplar;
 struct hist;
 
-enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
+/* The last one is for metric_head() itself. */
+enum metric_type {
+	METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_UNKNOWN,
+};
 
 struct metric_label {
 	const char	*name;		/* NULL ends an array of them */
@@ -34,6 +41,8 @@ struct metrics {
 	size_t	 len;
 	size_t	 size;
 	bool	 failed;
+	bool	 open;		/* OpenMetrics */
+	const char *before;	/* the metric before this one */
 };
 
 void metrics_init(struct metrics *m);
@@ -41,6 +50,9 @@ void metrics_fini(struct metrics *m);
 
 /* What was written, in *text; false if memory ran out on the way. */
 bool metrics_text(const struct metrics *m, struct str *text);
+
+/* What stands at the end of all metrics, if anything. */
+void metrics_end(struct metrics *m);
 
 /* Text that is no metric: for pages made with the same memory. */
 void metric_text(struct metrics *m, struct str text);
@@ -59,5 +71,10 @@ void metric_real(struct metrics *m, const char *name,
 /* All lines of a histogram of durations: _bucket, _sum and _count. */
 void metric_hist(struct metrics *m, const char *name,
     const struct metric_label *labels, const struct hist *h);
+
+/* The same, with exemplars[] of its buckets where the format has them. */
+void metric_hist_exemplars(struct metrics *m, const char *name,
+    const struct metric_label *labels, const struct hist *h,
+    const struct exemplar *exemplars);
 
 #endif

@@ -90,8 +90,11 @@ stats_merge(enum stats_scope scope, void *to, const void *from)
 		struct listener_stats *t = to;
 		const struct listener_stats *f = from;
 
+		/* Counted before its code, so never too few of them. */
 		merge_all(t->codes, f->codes, ARRAY_LEN(t->codes));
+		merge_all(&t->own_5xx, &f->own_5xx, 1);
 		merge_all(t->failed, f->failed, ARRAY_LEN(t->failed));
+		exemplars_merge(t->slow, f->slow);
 	}
 }
 
@@ -152,13 +155,17 @@ level_of(const counter_t *c)
 }
 
 static void
-print_row(struct metrics *m, const struct row *r, const struct labels *l,
-    const void *stats)
+print_row(struct metrics *m, enum stats_scope scope, const struct row *r,
+    const struct labels *l, const void *stats)
 {
 	const void *field = (const char *)stats + r->offset;
+	const struct listener_stats *of = scope == STATS_LISTENER ? stats :
+	    NULL;
 
+	/* A listener's only one is of durations of requests. */
 	if (r->kind == HIST)
-		metric_hist(m, r->metric, l->list, field);
+		metric_hist_exemplars(m, r->metric, l->list, field,
+		    of == NULL ? NULL : of->slow);
 	else if (r->kind == LEVEL)
 		metric_line(m, r->metric, l->list, level_of(field));
 	else
@@ -232,7 +239,8 @@ print_metric(struct metrics *m, enum stats_scope scope, size_t first,
 		for (size_t k = 0; k < n; k++) {
 			init_labels(&l, scope, &items[k]);
 			add_row_label(&l, rows[i].label);
-			print_row(m, &rows[i], &l, items[k].stats);
+			print_row(m, scope, &rows[i], &l,
+			    items[k].stats);
 		}
 	}
 	return i - first;

@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 
 #include "base/defs.h"
+#include "base/exemplar.h"
 #include "base/failure.h"
 #include "base/hist.h"
 #include "base/metric.h"
@@ -34,7 +35,9 @@ struct listener_stats {
 #define LISTENER_HIST(field, metric, help)	struct hist field;
 #include "base/counters.def"
 	counter_t	codes[STATS_CODES];	/* by status */
+	counter_t	own_5xx;	/* of those: not what a server sent */
 	counter_t	failed[FAIL_COUNT];	/* by reason */
+	struct exemplar	slow[HIST_BUCKETS];	/* of the duration */
 };
 
 struct upstream_stats {

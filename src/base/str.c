@@ -260,6 +260,17 @@ out_hex(struct out *o, uint64_t value)
 }
 
 void
+out_hex_padded(struct out *o, uint64_t value, unsigned digits)
+{
+	char text[16];
+
+	ASSERT(digits <= sizeof text);
+	for (unsigned i = 0; i < sizeof text; i++)
+		text[i] = hex_digits[value >> (60 - 4 * i) & 15];
+	out_add(o, text + sizeof text - digits, digits);
+}
+
+void
 out_decimal(struct out *o, uint64_t value, unsigned places)
 {
 	ASSERT(places <= 18);

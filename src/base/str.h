@@ -231,6 +231,9 @@ void out_number(struct out *o, uint64_t value);
 /* In hexadecimal, small letters, without leading zeros. */
 void out_hex(struct out *o, uint64_t value);
 
+/* The last `digits` digits, at most 16, zeros in front included. */
+void out_hex_padded(struct out *o, uint64_t value, unsigned digits);
+
 /* Decimal with leading zeros to `digits` digits at least, at most 20. */
 void out_padded(struct out *o, uint64_t value, unsigned digits);
 

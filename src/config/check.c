@@ -125,13 +125,10 @@ static bool
 is_local(const struct conf_addrs *binds)
 {
 	for (size_t i = 0; i < binds->count; i++)
-		if (binds->at[i].family != ADDR_UNIX &&
-		    !addr_is_loopback(&binds->at[i]))
+		if (!addr_is_loopback(&binds->at[i]))
 			return false;
 	return true;
 }
-
-
 
 /* A route leads from the listener, or may: one of them could not be read. */
 static bool
@@ -179,6 +176,20 @@ check_listener(struct checking *k, const struct conf_listener *l)
 	if (l->request_line > l->head_size)
 		check_wrong(k, "request_line",
 		    "request_line is above head_size");
+}
+
+/* --- the admin listener ------------------------------------------------- */
+
+static void
+check_admin(struct checking *k)
+{
+	const struct conf_admin *a = &k->config->admin;
+
+	check_look_at(k, SECTION_admin, 0);
+	if (!check_is_broken(k, SECTION_admin, 0) &&
+	    !is_local(&a->bind) && a->allow.count == 0)
+		check_wrong(k, "bind", "allow is missing: others than this "
+		    "machine could look at it");
 }
 
 /* --- addresses to listen on --------------------------------------------- */
@@ -436,6 +447,7 @@ check_config(const struct config *c, const char *file, struct problems *p)
 	CHECK_EACH(&k, route)
 	CHECK_EACH(&k, upstream)
 	CHECK_EACH(&k, limit)
+	check_admin(&k);
 	check_binds(&k);
 	check_ambiguity(&k);
 	check_limits_passed(&k);

@@ -220,6 +220,22 @@ void config_timeouts(struct timeouts *out, const struct config *c,
  */
 void config_dump(FILE *out, const struct config *c);
 
+/* One value of a configuration, as config_dump() writes it. */
+struct config_value {
+	const char	*section;	/* its kind */
+	const char	*name;		/* its name, or "" */
+	const char	*keyword;
+	const char	*text;
+	const char	*origin;	/* "default", or file:line */
+};
+typedef void config_value_fn(void *arg, const struct config_value *v);
+
+/*
+ * Call fn for each value in effect, in the order of the dump: of a list once
+ * for each element.  The texts are gone when it returns.
+ */
+void config_each(const struct config *c, config_value_fn *fn, void *arg);
+
 /* Write the KEYWORDS part of penstock.conf(5), in mdoc. */
 void config_manual(FILE *out);
 

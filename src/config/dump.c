@@ -126,6 +126,54 @@ config_dump(FILE *out, const struct config *c)
 		}
 }
 
+/* --- the same, for others to write -------------------------------------- */
+
+static void
+each_element(const struct config *c, const struct place *p,
+    config_value_fn *fn, void *arg)
+{
+	const struct conf_origin *origin = place_origin(c, p);
+	size_t n = count_of(c, p);
+	char name[CONF_NAME_MAX + 1], mem[4 * ORIGIN_PATH_MAX + 32];
+	struct out from;
+	bool is_empty = true;
+
+	out_init(&from, mem, sizeof mem - 1);
+	render_origin(origin, &from);
+	mem[out_len(&from)] = '\0';
+	snprintf(name, sizeof name, "%s%s",
+	    keyword_prefix(p->section, p->keyword), p->keyword->name);
+	struct config_value v = {
+		.section = p->section->name,
+		.name = section_name(c, p->section, p->index),
+		.keyword = name,
+		.origin = mem,
+	};
+	for (size_t i = 0; i < n; i++) {
+		char *text = render(c, p, i);
+
+		v.text = text;
+		if (text[0] != '\0') {
+			fn(arg, &v);
+			is_empty = false;
+		}
+		free(text);
+	}
+	v.text = "off";
+	if (is_empty && origin->file != NULL)
+		fn(arg, &v);
+}
+
+void
+config_each(const struct config *c, config_value_fn *fn, void *arg)
+{
+	FOR_EACH_SECTION(s)
+		for (size_t i = 0; i < section_count(c, s); i++)
+			FOR_EACH_KEYWORD(k, s)
+				each_element(c, &(struct place){ s, i, k },
+				    fn, arg);
+}
+
 /* --- what a reload may not change --------------------------------------- */
 
 static bool

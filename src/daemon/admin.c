@@ -16,9 +16,6 @@
 #include "net/listener.h"
 #include "net/stream.h"
 
-/* A request's head, a pause between two, and a reader that doesn't. */
-#define ADMIN_PATIENCE	(60 * NSEC_PER_SEC)
-
 enum {
 	ADMIN_LISTENERS = 16,
 	SLOW_CLIENTS = 8,		/* with a whole page to read */
@@ -30,13 +27,24 @@ static const struct head_limits limits = {
 	.size = 8192, .line = 2048, .fields = 64,
 };
 
+/* What a client does, and for how long it may. */
+enum phase { IDLE, ASKING, READING, LEAVING };
+
+static const nsec_t patience[] = {
+	[IDLE]		= 60 * NSEC_PER_SEC,
+	[ASKING]	= 10 * NSEC_PER_SEC,
+	[READING]	= 30 * NSEC_PER_SEC,
+	[LEAVING]	= 10 * NSEC_PER_SEC,
+};
+
 struct admin {
-	struct admin_opts	 opts;
+	struct loop		*loop;
+	struct site		 site;
 	struct stream_pool	*streams;
 	struct stream_totals	 totals;
 	struct parser		*parser;
 	struct date		 date;
-	struct list		 clients;
+	struct list		 clients;	/* answered last: last */
 	unsigned		 count;
 	struct listener		*listeners[ADMIN_LISTENERS];
 	unsigned		 listener_count;
@@ -50,98 +58,15 @@ struct client {
 	struct block		*in;
 	struct scan		 scan;
 	struct wheel_timer	 timer;
-	bool			 local;		/* came by a unix socket */
+	struct loop_again	 again;
+	enum phase		 phase;
+	bool			 is_local;	/* over a unix socket */
 	bool			 closing;
 };
 
 static stream_read_fn	on_readable;
 static stream_write_fn	on_sent;
 static wheel_fn		on_late;
-
-/* --- pages ------------------------------------------------------------- */
-
-typedef int page_fn(struct admin *a, struct metrics *body);
-
-static page_fn	page_metrics, page_healthz, page_readyz;
-
-static const struct page {
-	struct str	 path;
-	const char	*type;
-	page_fn		*build;		/* returns the status */
-} pages[] = {
-	{ STR_INIT("/metrics"), "text/plain; version=0.0.4; charset=utf-8",
-	    page_metrics },
-	{ STR_INIT("/healthz"), "text/plain; charset=utf-8", page_healthz },
-	{ STR_INIT("/readyz"), "text/plain; charset=utf-8", page_readyz },
-};
-
-static int
-page_metrics(struct admin *a, struct metrics *body)
-{
-	a->opts.metrics(a->opts.arg, body);
-	return 200;
-}
-
-static int
-page_healthz(struct admin *a, struct metrics *body)
-{
-	(void)a;
-	metric_text(body, STR("ok\n"));
-	return 200;
-}
-
-static int
-page_readyz(struct admin *a, struct metrics *body)
-{
-	bool ready = a->opts.is_ready(a->opts.arg);
-
-	metric_text(body, ready ? STR("ready\n") : STR("draining\n"));
-	return ready ? 200 : 503;
-}
-
-/* Who may write to the socket may know what is in the file. */
-static int
-check_reload(struct client *c, struct metrics *body)
-{
-	struct admin *a = c->admin;
-	char *text = NULL;
-	size_t n;
-	FILE *out;
-
-	if (!c->local)
-		return 403;
-	out = open_memstream(&text, &n);
-	if (out == NULL)
-		return 500;
-	bool ok = a->opts.check(a->opts.arg, out);
-	fclose(out);
-	metric_text(body, ok ? STR("fine\n") : str_make(text, n));
-	free(text);
-	return ok ? 200 : 422;
-}
-
-static int
-build_page(struct client *c, const struct head *h, struct metrics *body,
-    const char **type)
-{
-	struct admin *a = c->admin;
-	struct str path = head_str(h, h->target);
-
-	*type = "text/plain; charset=utf-8";
-	if (h->method == METHOD_POST &&
-	    str_equal(path, STR("/reload?check")))
-		return check_reload(c, body);
-	if (h->method != METHOD_GET && h->method != METHOD_HEAD)
-		return 405;
-	path = str_head(path, str_find(path, '?'));
-	for (size_t i = 0; i < ARRAY_LEN(pages); i++)
-		if (str_equal(path, pages[i].path)) {
-			*type = pages[i].type;
-			return pages[i].build(a, body);
-		}
-	metric_text(body, STR("Here are /metrics, /healthz and /readyz.\n"));
-	return 404;
-}
 
 /* --- memory ------------------------------------------------------------ */
 
@@ -171,39 +96,53 @@ drop(struct client *c)
 	struct admin *a = c->admin;
 
 	list_remove(&c->link);
-	loop_cancel(a->opts.loop, &c->timer);
+	list_remove(&c->again.link);
+	loop_cancel(a->loop, &c->timer);
 	stream_close(&c->stream);
-	block_give(loop_blocks(a->opts.loop), &c->in);
+	block_give(loop_blocks(a->loop), &c->in);
 	free(c);
 	a->count--;
 	for (unsigned i = 0; i < a->listener_count; i++)
 		listener_resume(a->listeners[i]);
 }
 
+/* From now on c does that. */
+static void
+enter(struct client *c, enum phase phase)
+{
+	c->phase = phase;
+	loop_arm(c->admin->loop, &c->timer, patience[phase]);
+}
+
 /* A head and, but for HEAD, the body after it. */
 static bool
-respond(struct client *c, int status, const char *type, struct str body,
-    bool head_only)
+respond(struct client *c, const struct site_answer *a, bool head_only)
 {
-	struct loop *loop = c->admin->opts.loop;
+	struct loop *loop = c->admin->loop;
+	struct str body;
 	struct out o;
 
+	if (!metrics_text(&a->body, &body))
+		return false;
 	out_init(&o, loop_scratch_out(loop), LOOP_SCRATCH);
 	out_put(&o, "HTTP/1.1 ");
-	out_number(&o, (uint64_t)status);
+	out_number(&o, (uint64_t)a->status);
 	out_char(&o, ' ');
-	out_put(&o, status_reason(status));
+	out_put(&o, status_reason(a->status));
 	out_put(&o, "\r\nDate: ");
 	out_put(&o, date_text(&c->admin->date, loop_wall(loop).tv_sec));
 	out_put(&o, "\r\nContent-Type: ");
-	out_put(&o, type);
-	out_put(&o, "\r\nCache-Control: no-store\r\nContent-Length: ");
+	out_put(&o, a->type);
+	out_put(&o, "\r\nCache-Control: no-store"
+	    "\r\nX-Content-Type-Options: nosniff"
+	    "\r\nCross-Origin-Resource-Policy: same-origin"
+	    "\r\nContent-Length: ");
 	out_number(&o, body.len);
-	if (status == 405)
-		out_put(&o, "\r\nAllow: GET, HEAD");
+	out_put(&o, "\r\n");
+	out_put(&o, a->fields);
 	if (c->closing)
-		out_put(&o, "\r\nConnection: close");
-	out_put(&o, "\r\n\r\n");
+		out_put(&o, "Connection: close\r\n");
+	out_put(&o, "\r\n");
 
 	struct iovec iov[] = {
 		{ o.mem, out_len(&o) }, { (void *)body.at, body.len },
@@ -216,8 +155,10 @@ respond(struct client *c, int status, const char *type, struct str body,
 static bool
 refuse(struct client *c)
 {
+	struct site_answer a = { .status = 400, .type = "text/plain" };
+
 	c->closing = true;
-	return respond(c, 400, "text/plain", STR(""), false);
+	return respond(c, &a, false);
 }
 
 /* The same, for what can. */
@@ -225,10 +166,8 @@ static bool
 answer(struct client *c, struct str head)
 {
 	struct admin *a = c->admin;
-	struct metrics body;
-	struct str text;
+	struct site_answer said;
 	struct head h;
-	const char *type;
 
 	if (parse_request(a->parser, head, c->scan.fields, &h) != FAIL_NONE)
 		return refuse(c);
@@ -236,50 +175,75 @@ answer(struct client *c, struct str head)
 	c->closing = h.close || h.minor == 0 ||
 	    head_first(&h, FIELD_CONTENT_LENGTH) != NULL ||
 	    head_first(&h, FIELD_TRANSFER_ENCODING) != NULL;
-	metrics_init(&body);
-	int status = build_page(c, &h, &body, &type);
-	if (!metrics_text(&body, &text))
-		status = 500;
-	bool ok = respond(c, status, type, text, h.method == METHOD_HEAD);
-	metrics_fini(&body);
+	site_answer(&a->site, &h, c->is_local, &said);
+	bool ok = respond(c, &said, h.method == METHOD_HEAD);
+	metrics_fini(&said.body);
 	return ok;
 }
 
-/* Answer what is there; one at a time while the client is slow to read. */
+/* It has been answered: what does it do next? */
+static void
+go_on(struct client *c)
+{
+	if (c->closing) {
+		stream_end(c->stream);
+		enter(c, LEAVING);
+	} else if (stream_queued(c->stream) > 0) {
+		enter(c, READING);
+	} else if (c->in != NULL) {
+		enter(c, ASKING);
+		loop_again(c->admin->loop, &c->again);
+	} else {
+		enter(c, IDLE);
+	}
+}
+
+/* Answer one request, if a whole one is there. */
 static void
 serve(struct client *c)
 {
-	struct blocks *blocks = loop_blocks(c->admin->opts.loop);
+	struct block *b = c->in;
 	enum failure why;
 
-	while (c->in != NULL && !c->closing && stream_queued(c->stream) == 0) {
-		struct block *b = c->in;
-		char *at = (char *)b->data + b->start;
-		enum scan_result r = scan_run(&c->scan, at, b->end - b->start,
-		    &limits, &why);
+	if (b == NULL || c->closing || stream_queued(c->stream) > 0)
+		return;
+	char *at = (char *)b->data + b->start;
+	enum scan_result r = scan_run(&c->scan, at, b->end - b->start,
+	    &limits, &why);
 
-		if (r == SCAN_MORE)
-			return;
-		bool ok = r == SCAN_BAD ? refuse(c) : answer(c, str_make(
-		    at + c->scan.start, c->scan.at - c->scan.start));
-		if (!ok) {
-			drop(c);
-			return;
-		}
-		b->start += c->scan.at;
-		scan_init(&c->scan, SCAN_REQUEST);
-		if (b->start == b->end)
-			block_give(blocks, &c->in);
+	if (r == SCAN_MORE)
+		return;
+	bool ok = r == SCAN_BAD ? refuse(c) : answer(c, str_make(
+	    at + c->scan.start, c->scan.at - c->scan.start));
+	if (!ok) {
+		drop(c);
+		return;
 	}
-	if (c->closing)
-		stream_end(c->stream);
+	b->start += c->scan.at;
+	scan_init(&c->scan, SCAN_REQUEST);
+	if (b->start == b->end)
+		block_give(loop_blocks(c->admin->loop), &c->in);
+	list_remove(&c->link);
+	list_add_last(&c->admin->clients, &c->link);
+	go_on(c);
 }
 
+/* More requests have come at once: one in each turn. */
+static void
+on_again(struct loop_again *again)
+{
+	struct client *c = container_of(again, struct client, again);
+
+	list_remove(&again->link);
+	serve(c);
+}
+
+/* Who asks for far more than it reads doesn't fit one block, and is cut. */
 static void
 on_readable(void *arg)
 {
 	struct client *c = arg;
-	struct loop *loop = c->admin->opts.loop;
+	struct loop *loop = c->admin->loop;
 	uint8_t *scratch = loop_scratch(loop);
 	ssize_t n = stream_recv(c->stream, scratch, limits.size);
 
@@ -290,8 +254,8 @@ on_readable(void *arg)
 		drop(c);
 		return;
 	}
-	if (!c->closing)
-		loop_arm(loop, &c->timer, ADMIN_PATIENCE);
+	if (c->phase == IDLE)
+		enter(c, ASKING);
 	serve(c);
 }
 
@@ -302,8 +266,8 @@ on_sent(struct stream_writer *w, int err)
 
 	if (err != 0)
 		drop(c);
-	else
-		serve(c);
+	else if (c->phase == READING && stream_queued(c->stream) == 0)
+		go_on(c);
 }
 
 static void
@@ -314,10 +278,36 @@ on_late(struct wheel_timer *t)
 
 /* --- listening --------------------------------------------------------- */
 
+static struct client *
+find_phase(struct admin *a, enum phase phase)
+{
+	LIST_FOR_EACH(link, &a->clients) {
+		struct client *c = container_of(link, struct client, link);
+
+		if (c->phase == phase)
+			return c;
+	}
+	return NULL;
+}
+
+/* Whom one more takes the place of: who asks nothing, then who is at it. */
+static struct client *
+find_victim(struct admin *a)
+{
+	struct client *c = find_phase(a, IDLE);
+
+	if (c == NULL)
+		c = find_phase(a, LEAVING);
+	return c != NULL ? c : find_phase(a, ASKING);
+}
+
+/* It is also asked when nobody comes after all, so nobody goes yet. */
 static bool
 may_accept(void *arg)
 {
-	return ((struct admin *)arg)->count < ADMIN_CLIENTS;
+	struct admin *a = arg;
+
+	return a->count < ADMIN_CLIENTS || find_victim(a) != NULL;
 }
 
 static void
@@ -327,23 +317,42 @@ on_not_accepted(void *arg)
 }
 
 static void
+refuse_address(struct admin *a, int fd, const struct addr *from)
+{
+	char text[ADDR_TEXT];
+
+	log_say(a->site.opts.log, SAY_WARNING, "admin: %s isn't in "
+	    "admin.allow", addr_print_ip(from, text, sizeof text));
+	close(fd);
+}
+
+static void
 on_accepted(void *arg, int fd, const struct addr *from)
 {
 	struct admin *a = arg;
-	struct client *c = calloc(1, sizeof *c);
+	struct client *c;
 
+	if (!site_admits(&a->site, from)) {
+		refuse_address(a, fd, from);
+		return;
+	}
+	if (a->count == ADMIN_CLIENTS)
+		drop(find_victim(a));
+	c = calloc(1, sizeof *c);
 	if (c == NULL || (c->stream = stream_new(a->streams, fd)) == NULL) {
 		free(c);
 		close(fd);
 		return;
 	}
 	c->admin = a;
-	c->local = from->family == ADDR_UNIX;
+	c->is_local = from->family == ADDR_UNIX;
 	list_add_last(&a->clients, &c->link);
 	a->count++;
 	scan_init(&c->scan, SCAN_REQUEST);
 	wheel_timer_init(&c->timer, on_late);
-	loop_arm(a->opts.loop, &c->timer, ADMIN_PATIENCE);
+	c->again.fn = on_again;
+	list_init(&c->again.link);
+	enter(c, IDLE);
 	c->writer.fn = on_sent;
 	stream_set_writer(c->stream, &c->writer, 0);
 	stream_set_reader(c->stream, on_readable, c);
@@ -361,7 +370,8 @@ admin_start(const struct admin_opts *opts)
 {
 	struct admin *a = xcalloc(1, sizeof *a);
 
-	a->opts = *opts;
+	a->loop = opts->loop;
+	a->site.opts = opts->site;
 	a->streams = stream_pool_new(opts->loop, ADMIN_CLIENTS, &a->totals);
 	a->parser = parser_new();
 	list_init(&a->clients);
@@ -375,7 +385,7 @@ admin_listen(struct admin *a, int fd)
 
 	if (a->listener_count == ADMIN_LISTENERS)
 		return false;
-	l = listener_start(a->opts.loop, &(struct listener_opts){
+	l = listener_start(a->loop, &(struct listener_opts){
 		.fd = fd,
 		.admit = may_accept,
 		.unadmit = on_not_accepted,

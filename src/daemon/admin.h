@@ -2,26 +2,23 @@
 /*
  * admin.h - the admin listener: what operators and their tools read.
  *
- *	/metrics	Prometheus text
- *	/healthz	200 as long as the process is alive
- *	/readyz		200 while it accepts clients, 503 while it drains
- *	/reload?check	POST, over a unix socket: what a reload would say; 200
- *			if nothing is wrong, else 422 and a line for each
- *
- * It runs on main's loop with memory of its own, so it answers while every
- * worker is saturated, and no limit applies to it.
+ * What it answers is in admin_site.h.  It runs on main's loop with memory of
+ * its own, so it answers while every worker is saturated, and no limit applies
+ * to it.
  *
  * Owner:    admin_start() gives a handle.
  * Threads:  main's.
- * Limits:   ADMIN_CLIENTS connections; others wait.  A client for whose page
- *           there is no memory, as others don't read theirs, is cut.
+ * Limits:   ADMIN_CLIENTS connections: for one more the one that has asked
+ *           nothing for longest is closed, and while all are being answered it
+ *           waits.  A head has 8 KiB and 10 s, an answer 30 s to be read, and a
+ *           pause between two requests 60 s.  A client has one answer a turn.
+ *           One for whose page there is no memory, as others don't read
+ *           theirs, is cut.
  */
 #ifndef PENSTOCK_DAEMON_ADMIN_H
 #define PENSTOCK_DAEMON_ADMIN_H
 
-#include <stdio.h>
-
-#include "base/metric.h"
+#include "daemon/admin_site.h"
 #include "net/loop.h"
 
 struct admin;
@@ -30,13 +27,7 @@ enum { ADMIN_CLIENTS = 64 };
 
 struct admin_opts {
 	struct loop	*loop;
-	/* Write /metrics. */
-	void		(*metrics)(void *arg, struct metrics *m);
-	/* Are clients accepted? */
-	bool		(*is_ready)(void *arg);
-	/* Would a reload go well?  Else `out` says what is wrong. */
-	bool		(*check)(void *arg, FILE *out);
-	void		*arg;
+	struct site_opts site;
 };
 
 /*
@@ -50,7 +41,7 @@ uint64_t admin_memory(size_t page);
 
 struct admin *admin_start(const struct admin_opts *opts);
 
-/* Serve on a listening socket; false without memory. */
+/* Serve on a listening socket; false without memory, or for one too many. */
 bool admin_listen(struct admin *a, int fd) MUST_USE;
 
 /* Accept nobody any more. */

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
+#include "daemon/admin_site.h"
 #include "daemon/metrics_size.h"
 #include "proxy/shared.h"
 
@@ -23,7 +24,8 @@ amounts_workers(const struct config *c)
 size_t
 amounts_page(const struct config *c)
 {
-	return metrics_size(c, amounts_workers(c));
+	return MAX(status_size(c, metrics_size(c, amounts_workers(c))),
+	    site_page_size());
 }
 
 uint64_t

@@ -14,7 +14,7 @@ struct shared;
 
 unsigned amounts_workers(const struct config *c);
 
-/* Bytes of /metrics, at most. */
+/* Bytes of the largest page of the admin listener, at most. */
 size_t amounts_page(const struct config *c);
 
 uint64_t amounts_sessions(const struct config *c, uint64_t descriptors);

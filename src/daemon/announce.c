@@ -7,8 +7,8 @@
 #include <inttypes.h>
 
 #include "base/log.h"
-#include "daemon/admin.h"
 #include "daemon/amounts.h"
+#include "daemon/console.h"
 #include "daemon/logs.h"
 #include "daemon/privs.h"
 #include "daemon/sockets.h"
@@ -26,8 +26,7 @@ memory_opts(const struct config *c)
 		.workers = workers,
 		.sessions = amounts_sessions(c, descriptors),
 		.descriptors = descriptors,
-		.admin = c->admin.bind.count == 0 ? 0 :
-		    admin_memory(amounts_page(c)),
+		.admin = c->admin.bind.count == 0 ? 0 : console_memory(c),
 		.logs = logs_memory(&c->log, workers),
 	};
 }
@@ -91,7 +90,8 @@ print_addresses(const struct announce_opts *o)
 		printf("penstock: no configuration file, so this is the "
 		    "built-in one; try\n"
 		    "  curl -x http://127.0.0.1:8080 http://example.com/\n"
-		    "  curl http://127.0.0.1:9480/metrics\n");
+		    "  curl http://127.0.0.1:9480/metrics\n"
+		    "and look at http://127.0.0.1:9480/status\n");
 	fflush(stdout);
 }
 

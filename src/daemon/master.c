@@ -16,12 +16,12 @@
 #include "daemon/admin.h"
 #include "daemon/amounts.h"
 #include "daemon/announce.h"
+#include "daemon/console.h"
 #include "daemon/crew.h"
 #include "daemon/figures.h"
 #include "daemon/health.h"
 #include "daemon/inherit.h"
 #include "daemon/logs.h"
-#include "daemon/metrics.h"
 #include "daemon/names.h"
 #include "daemon/pid_file.h"
 #include "daemon/privs.h"
@@ -60,7 +60,7 @@ struct master {
 	struct resolver_stats	 resolver_stats;
 	struct reload		*reload;
 	struct names		*names;
-	struct admin		*admin;
+	struct console		*console;
 	struct crew		*crew;
 	struct signals		*signals;
 	struct supervisor	*supervisor;
@@ -224,7 +224,7 @@ on_taken(void *arg, pid_t successor)
 	m->is_succeeded = true;
 	supervisor_succeeded(m->supervisor, successor);
 	reload_end(m->reload);
-	admin_leave(m->admin);
+	console_leave(m->console);
 	on_delay_over(&m->delay);
 }
 
@@ -247,12 +247,12 @@ static const struct signals_row signal_table[] = {
 /* --- what operators read ------------------------------------------------ */
 
 static void
-write_metrics(void *arg, struct metrics *out)
+describe(void *arg, struct metrics_source *out)
 {
 	struct master *m = arg;
 	struct reload_result last = reload_last(m->reload);
 
-	metrics_gather(out, &(struct metrics_source){
+	*out = (struct metrics_source){
 		.workers = crew_workers(m->crew),
 		.count = m->shared.workers,
 		.setup = reload_setup(m->reload),
@@ -262,7 +262,7 @@ write_metrics(void *arg, struct metrics *out)
 		.started = m->started,
 		.loaded = last.when,
 		.reloaded = last.ok,
-	});
+	};
 }
 
 static void
@@ -274,7 +274,7 @@ read_figures(void *arg, struct figures *out)
 }
 
 static bool
-is_ready(void *arg)
+is_serving(void *arg)
 {
 	return ((struct master *)arg)->state == SERVING;
 }
@@ -286,20 +286,19 @@ check_reload(void *arg, FILE *out)
 }
 
 static bool
-start_admin(struct master *m)
+start_console(struct master *m)
 {
-	m->admin = admin_start(&(struct admin_opts){
+	m->console = console_start(&(struct console_opts){
 		.loop = m->loop,
-		.metrics = write_metrics,
-		.is_ready = is_ready,
+		.log = m->shared.log,
+		.sockets = m->sockets,
+		.file = m->file,
+		.source = describe,
+		.is_serving = is_serving,
 		.check = check_reload,
 		.arg = m,
 	});
-	FOR_EACH_SOCKET_SET(set, m->sockets)
-		if (set->listener == SOCKETS_OF_ADMIN &&
-		    set->count > 0 && !admin_listen(m->admin, set->fds[0]))
-			return false;
-	return true;
+	return m->console != NULL;
 }
 
 /* --- starting ---------------------------------------------------------- */
@@ -402,6 +401,9 @@ on_reloaded(void *arg, bool ok)
 		health_set(m->health, &reload_setup(m->reload)->config->log);
 	supervisor_reloaded(m->supervisor, ok ? "reloaded" :
 	    "reload refused, nothing has changed: see the log");
+	if (m->console != NULL)
+		console_reloaded(m->console, ok, ok ? "" : "The log tells "
+		    "what is wrong.");
 }
 
 static struct reload *
@@ -472,7 +474,7 @@ start_serving(struct master *m)
 		.workers = m->shared.workers,
 		.log = m->shared.log,
 	}, &reload_setup(m->reload)->config->log);
-	return start_admin(m);
+	return start_console(m);
 }
 
 /* --- ending ------------------------------------------------------------ */
@@ -488,7 +490,7 @@ stop_loop(struct master *m)
 {
 	if (m->loop == NULL)
 		return;
-	admin_stop(&m->admin);
+	console_stop(&m->console);
 	supervisor_stop(m->supervisor);
 	names_stop(&m->names);
 	resolver_free(&m->resolver);

@@ -4,16 +4,14 @@
  */
 #include "daemon/metrics.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/stats.h"
 #include "daemon/logs.h"
 #include "daemon/metrics_limits.h"
+#include "daemon/process.h"
 #include "daemon/watchdog.h"
 #include "net/batch.h"
 #include "net/handover.h"
@@ -392,46 +390,6 @@ gather_resolvers(struct metrics *m, const struct metrics_source *from)
 
 /* --- the process -------------------------------------------------------- */
 
-static uint64_t
-open_descriptors(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	uint64_t n = 0;
-
-	if (d == NULL)
-		return 0;
-	while (readdir(d) != NULL)
-		n++;
-	closedir(d);
-	return n >= 3 ? n - 3 : 0;	/* ".", "..", and the folder's own */
-}
-
-/* Pages, from the second number of /proc/self/statm. */
-static uint64_t
-resident_bytes(void)
-{
-	unsigned long long total, resident = 0;
-	FILE *f = fopen("/proc/self/statm", "re");
-
-	if (f == NULL)
-		return 0;
-	if (fscanf(f, "%llu %llu", &total, &resident) != 2)
-		resident = 0;
-	fclose(f);
-	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-static double
-cpu_seconds(void)
-{
-	struct rusage r;
-
-	if (getrusage(RUSAGE_SELF, &r) == -1)
-		return 0;
-	return (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) +
-	    (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6;
-}
-
 static void
 gauge(struct metrics *m, const char *name, double value, const char *help)
 {
@@ -442,18 +400,18 @@ gauge(struct metrics *m, const char *name, double value, const char *help)
 static void
 gather_process(struct metrics *m, const struct metrics_source *from)
 {
-	struct rlimit r = { 0 };
+	struct process_figures p;
 
-	(void)getrlimit(RLIMIT_NOFILE, &r);
-	gauge(m, "process_open_fds", (double)open_descriptors(),
+	process_look(&p);
+	gauge(m, "process_open_fds", (double)p.descriptors,
 	    "Descriptors open.");
-	gauge(m, "process_max_fds", (double)r.rlim_cur,
+	gauge(m, "process_max_fds", (double)p.descriptors_max,
 	    "Descriptors there may be.");
-	gauge(m, "process_resident_memory_bytes", (double)resident_bytes(),
+	gauge(m, "process_resident_memory_bytes", (double)p.resident,
 	    "Memory in use.");
 	metric_head(m, "process_cpu_seconds_total", METRIC_COUNTER,
 	    "CPU time of all threads.");
-	metric_real(m, "process_cpu_seconds_total", NO_LABELS, cpu_seconds());
+	metric_real(m, "process_cpu_seconds_total", NO_LABELS, p.cpu);
 	gauge(m, "process_start_time_seconds", from->started,
 	    "When the process started, in seconds since 1970.");
 }

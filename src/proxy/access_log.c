@@ -60,10 +60,12 @@ server_text(const struct exchange *x, struct texts *t)
 static struct str
 id_text(const struct exchange *x, struct texts *t)
 {
+	struct out o;
+
 	/* All 16 digits, so that one is as long as another. */
-	for (unsigned i = 0; i < sizeof t->id; i++)
-		t->id[i] = "0123456789abcdef"[x->id >> (60 - 4 * i) & 15];
-	return str_make(t->id, sizeof t->id);
+	out_init(&o, t->id, sizeof t->id);
+	out_hex_padded(&o, x->id, sizeof t->id);
+	return out_text(&o);
 }
 
 static struct str

@@ -409,6 +409,8 @@ enter_reply(struct exchange *x)
 		x->cut = true;
 		return XS_OVER;
 	}
+	if (failure_row(x->why)->status >= 500)
+		stat_increment(&x->stats->own_5xx);
 	exchange_begin_response(x, x->why == FAIL_NONE ? 200 :
 	    failure_row(x->why)->status);
 	if (stream_queued(client) == 0)
@@ -479,12 +481,29 @@ enter_over(struct exchange *x)
 	return XS_OVER;
 }
 
+static APART void
+note_exemplar(const struct exchange *x, nsec_t took)
+{
+	struct timespec wall = loop_wall(x->worker->loop);
+
+	exemplar_note(x->stats->slow, &(struct exemplar_copy){
+		.id = x->id,
+		.value = took,
+		.at = (nsec_t)wall.tv_sec * NSEC_PER_SEC +
+		    (nsec_t)wall.tv_nsec,
+	});
+}
+
 static void
 count(struct exchange *x, nsec_t now)
 {
+	nsec_t took = now - x->times.began;
+
 	stat_decrement(&x->stats->exchanges);
 	stat_failure(x->stats, x->why);
-	hist_add(&x->stats->duration, now - x->times.began);
+	hist_add(&x->stats->duration, took);
+	if (exemplar_is_due(x->id, took))
+		note_exemplar(x, took);
 }
 
 static HOT void

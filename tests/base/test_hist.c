@@ -112,6 +112,40 @@ START_TEST(merging_adds_counts_and_sums)
 }
 END_TEST
 
+/* As histogram_quantile() does, by the same buckets. */
+START_TEST(an_estimate_lies_within_its_bucket)
+{
+	ck_assert_uint_eq(hist_estimate(&h, 0.5), 0);
+	for (int i = 0; i < 8; i++)
+		hist_add(&h, 1500 * UINT64_C(1000));
+	for (int i = 0; i < 2; i++)
+		hist_add(&h, 40 * NSEC_PER_MSEC);
+	ck_assert_uint_eq(hist_estimate(&h, 0.4), 1500 * UINT64_C(1000));
+	ck_assert_uint_eq(hist_estimate(&h, 0.8), 2 * NSEC_PER_MSEC);
+	ck_assert_uint_eq(hist_estimate(&h, 0.9), 35 * NSEC_PER_MSEC);
+	ck_assert_uint_eq(hist_estimate(&h, 1), 50 * NSEC_PER_MSEC);
+	hist_add(&h, 1000 * NSEC_PER_SEC);
+	ck_assert_uint_eq(hist_estimate(&h, 1), 60 * NSEC_PER_SEC);
+}
+END_TEST
+
+START_TEST(since_is_what_came_and_never_less_than_nothing)
+{
+	struct hist before = { 0 }, since;
+
+	hist_add(&h, 5);
+	hist_merge(&before, &h);
+	hist_add(&h, NSEC_PER_SEC);
+	hist_since(&since, &h, &before);
+	ck_assert_uint_eq(hist_total(&since), 1);
+	ck_assert_uint_eq(since.sum, NSEC_PER_SEC);
+	ck_assert_uint_eq(since.count[hist_bucket(NSEC_PER_SEC)], 1);
+	hist_since(&since, &before, &h);
+	ck_assert_uint_eq(hist_total(&since), 0);
+	ck_assert_uint_eq(since.sum, 0);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -125,6 +159,8 @@ main(void)
 	tcase_add_test(t, an_empty_histogram_has_no_quantile);
 	tcase_add_test(t, a_quantile_is_the_bound_above_that_share);
 	tcase_add_test(t, merging_adds_counts_and_sums);
+	tcase_add_test(t, an_estimate_lies_within_its_bucket);
+	tcase_add_test(t, since_is_what_came_and_never_less_than_nothing);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

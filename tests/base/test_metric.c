@@ -4,9 +4,11 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "harness.h"
 
+#include "base/exemplar.h"
 #include "base/hist.h"
 #include "base/metric.h"
 
@@ -186,6 +188,89 @@ START_TEST(the_text_grows_as_it_must)
 }
 END_TEST
 
+/* --- OpenMetrics -------------------------------------------------------- */
+
+START_TEST(a_counter_s_family_has_no_total)
+{
+	m.open = true;
+	metric_head(&m, "a_total", METRIC_COUNTER, "Say \"a\".");
+	metric_line(&m, "a_total", NO_LABELS, 1);
+	metric_head(&m, "b_total", METRIC_GAUGE, "A gauge may have it.");
+	metric_line(&m, "b_total", NO_LABELS, 2);
+	metrics_end(&m);
+	check_text("# HELP penstock_a Say \\\"a\\\".\n"
+	    "# TYPE penstock_a counter\n"
+	    "penstock_a_total 1\n"
+	    "# HELP penstock_b_total A gauge may have it.\n"
+	    "# TYPE penstock_b_total gauge\n"
+	    "penstock_b_total 2\n"
+	    "# EOF\n");
+}
+END_TEST
+
+/* Two families of one name would be refused. */
+START_TEST(a_counter_beside_a_gauge_of_its_name_keeps_its_own)
+{
+	m.open = true;
+	metric_head(&m, "a", METRIC_GAUGE, "Now.");
+	metric_line(&m, "a", NO_LABELS, 1);
+	metric_head(&m, "a_total", METRIC_COUNTER, "Ever.");
+	metric_line(&m, "a_total", NO_LABELS, 2);
+	check_text("# HELP penstock_a Now.\n"
+	    "# TYPE penstock_a gauge\n"
+	    "penstock_a 1\n"
+	    "# HELP penstock_a_total Ever.\n"
+	    "# TYPE penstock_a_total unknown\n"
+	    "penstock_a_total 2\n");
+}
+END_TEST
+
+START_TEST(the_older_format_has_no_end)
+{
+	metric_line(&m, "a", NO_LABELS, 1);
+	metrics_end(&m);
+	check_text("penstock_a 1\n");
+}
+END_TEST
+
+static const char *
+line_with(const char *part)
+{
+	static char copy[16384];
+	struct str text;
+
+	ck_assert(metrics_text(&m, &text));
+	memcpy(copy, text.at, text.len);
+	copy[text.len] = '\0';
+	char *at = strstr(copy, part);
+	ck_assert_msg(at != NULL, "%s is not in %s", part, copy);
+	at[strcspn(at, "\n")] = '\0';
+	return at;
+}
+
+START_TEST(exemplars_stand_behind_their_buckets)
+{
+	struct exemplar exemplars[HIST_BUCKETS] = { 0 };
+	struct hist h = { 0 };
+
+	hist_add(&h, 1500 * NSEC_PER_MSEC);
+	exemplar_note(exemplars, &(struct exemplar_copy){ 0xabc,
+	    1500 * NSEC_PER_MSEC, UINT64_C(1700000000123456789) });
+	for (int open = 0; open < 2; open++) {
+		metrics_fini(&m);
+		m.open = open == 1;
+		metric_hist_exemplars(&m, "x", LABELS({ "l", "v" }), &h,
+		    exemplars);
+		ck_assert_str_eq(line_with("le=\"2"), open == 0 ?
+		    "le=\"2\"} 1" : "le=\"2.0\"} 1 # "
+		    "{id=\"0000000000000abc\"} 1.5 1700000000.123");
+		ck_assert_str_eq(line_with("le=\"5"), open == 0 ?
+		    "le=\"5\"} 1" : "le=\"5.0\"} 1");
+		ck_assert_str_eq(line_with("le=\"0.5"), "le=\"0.5\"} 0");
+	}
+}
+END_TEST
+
 int
 main(void)
 {
@@ -205,6 +290,10 @@ main(void)
 	tcase_add_test(t, a_histogram_is_cumulative);
 	tcase_add_test(t, a_histogram_without_labels_has_le_alone);
 	tcase_add_test(t, the_text_grows_as_it_must);
+	tcase_add_test(t, a_counter_s_family_has_no_total);
+	tcase_add_test(t, a_counter_beside_a_gauge_of_its_name_keeps_its_own);
+	tcase_add_test(t, the_older_format_has_no_end);
+	tcase_add_test(t, exemplars_stand_behind_their_buckets);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

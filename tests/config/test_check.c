@@ -102,6 +102,13 @@ static const struct { const char *text, *errors; } wrong[] = {
 	{ "[admin]\nbind = unix:/a\n[listener x]\nmode = forward\n"
 	  "bind = unix:/a\n", "x.conf:5: [listener x] bind: unix:/a clashes "
 	  "with unix:/a of [admin]\n" },
+	/* the admin listener: only this machine, or whom allow names */
+	{ FORWARD "[admin]\nbind = 127.0.0.1:3 0.0.0.0:4\n",
+	  "x.conf:5: [admin] allow is missing: others than this machine could "
+	  "look at it\n" },
+	{ FORWARD "[admin]\nbind = unix:/b [2001:db8::1]:3\n",
+	  "x.conf:5: [admin] allow is missing: others than this machine could "
+	  "look at it\n" },
 	/* routes */
 	{ GATEWAY UPSTREAM "[route r]\nupstream = u\n",
 	  "x.conf:7: [route r] listener is missing\n" },
@@ -257,6 +264,10 @@ static const char *const right[] = {
 	GATEWAY UPSTREAM ROUTE("r") "host = a\n" ROUTE("s") "path = /x\n"
 	    ROUTE("t"),
 	TCP "[upstream u]\nserver = a:1 backup\nserver = b:1\n",
+	FORWARD "[admin]\nbind = [::1]:3 127.0.0.9:3 unix:/b\n",
+	FORWARD "[admin]\nbind = :3\nallow = 10.0.0.0/8 private\n"
+	    "hosts = a.test *.b.test\nadmin_writes = on\n",
+	FORWARD "[admin]\nallow = 10.0.0.0/8\n",
 	/* What nobody uses is no mistake. */
 	FORWARD UPSTREAM "[limit l]\n[access a]\n",
 	FORWARD "[limit l]\nkey = client_address\nrate = 60000/m\nburst = 9\n"

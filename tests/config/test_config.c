@@ -469,15 +469,16 @@ END_TEST
 
 START_TEST(the_same_value_written_otherwise_is_no_conflict)
 {
-	expect_conflicts("[admin]\nbind = :3\n" TCP_LISTENER,
-	    TCP_LISTENER "[admin]\nbind = 0.0.0.0:3\nbind = [::]:3\n", "", 0);
+	expect_conflicts("[admin]\nbind = :3\nallow = all\n" TCP_LISTENER,
+	    TCP_LISTENER "[admin]\nbind = 0.0.0.0:3\nbind = [::]:3\n"
+	    "allow = all\n", "", 0);
 }
 END_TEST
 
 START_TEST(what_needs_a_restart_is_a_conflict)
 {
 	expect_conflicts(TCP_LISTENER,
-	    "[penstock]\nworkers = 3\n[admin]\nbind = :4\n"
+	    "[penstock]\nworkers = 3\n[admin]\nbind = [::1]:4\n"
 	    "[listener t]\nmode = gateway\nbind = 127.0.0.1:1\nupstream = u\n"
 	    "[upstream u]\nserver = 127.0.0.1:2\n",
 	    "x.conf:2: [penstock] workers: a change needs a restart\n"

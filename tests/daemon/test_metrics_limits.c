@@ -152,6 +152,51 @@ START_TEST(without_memory_the_page_says_so)
 }
 END_TEST
 
+static void
+on_glance(void *arg, const struct limit_state *s)
+{
+	unsigned *seen = arg;
+
+	if (strcmp(s->name, "a") != 0)
+		return;
+	++*seen;
+	ck_assert_uint_eq(s->gate.in_use, 0);
+	ck_assert_uint_eq(s->refused[FAIL_QUEUE_FULL], 1);
+	ck_assert_uint_eq(s->peak, 0);
+}
+
+static uint64_t peak_seen;
+
+static void
+on_peak(void *arg, const struct limit_state *s)
+{
+	(void)arg;
+	if (strcmp(s->name, "a") == 0)
+		peak_seen = s->peak;
+}
+
+/* So that who looks only now and then misses no peak. */
+START_TEST(a_glance_leaves_the_peak_alone)
+{
+	struct limit_pass p, q;
+	enum failure why;
+	nsec_t now = 1000 * NSEC_PER_SEC;
+	unsigned seen = 0;
+
+	limit_pass_init(&p, held[0], 0, NULL);
+	limit_pass_init(&q, held[0], 0, NULL);
+	ck_assert_int_eq(limit_enter(&p, 0, now, &why), GATE_TAKEN);
+	ck_assert_int_eq(limit_enter(&q, 0, now, &why), GATE_REFUSED);
+	limit_leave(&p, 0, now, FAIL_NONE);
+	for (int i = 0; i < 200; i++)
+		limits_glance(registry, now += NSEC_PER_SEC, on_glance,
+		    &seen);
+	ck_assert_uint_eq(seen, 200);
+	__real_limits_look(registry, now, on_peak, NULL);
+	ck_assert_uint_eq(peak_seen, 1);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -165,5 +210,6 @@ main(void)
 	    a_limit_that_goes_meanwhile_is_printed_and_then_gone);
 	tcase_add_test(t, without_limits_there_are_heads);
 	tcase_add_test(t, without_memory_the_page_says_so);
+	tcase_add_test(t, a_glance_leaves_the_peak_alone);
 	return run_suite(s);
 }

@@ -27,6 +27,10 @@ import time
 TOP = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("PENSTOCK", str(TOP / "build" / "penstock"))
 
+# AddressSanitizer keeps what was freed, and shadows everything.
+MEASURES_MEMORY = os.path.exists(PROGRAM) and \
+    b"__asan_init" not in pathlib.Path(PROGRAM).read_bytes()
+
 # Where every step of a test has to be done, unless it says otherwise.
 DEADLINE = 10.0
 

@@ -63,14 +63,14 @@ def test_admin_takes_more_requests_on_a_connection_but_no_other_method(
         gateway):
     daemon = gateway(free_port())
     with Client(daemon.admin_port) as c:
-        assert c.request("/healthz").body == b"ok\n"
-        m = c.request("/healthz", method="HEAD")
+        assert c.request("/healthz", host="localhost").body == b"ok\n"
+        m = c.request("/healthz", method="HEAD", host="localhost")
         assert (m.status, m.get("Content-Length")) == (200, "3")
-        m = c.request("/metrics?x=1")
+        m = c.request("/metrics?x=1", host="localhost")
         assert m.get("Content-Type").startswith("text/plain; version=0.0.4")
-        m = c.request("/metrics", method="DELETE")
+        m = c.request("/metrics", method="DELETE", host="localhost")
         assert (m.status, m.get("Allow")) == (405, "GET, HEAD")
-        assert c.request("/healthz").status == 200
+        assert c.request("/healthz", host="localhost").status == 200
     with Client(daemon.admin_port) as c:
         c.send(b"what\r\n\r\n")
         assert c.read_message().status == 400

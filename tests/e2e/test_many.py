@@ -10,15 +10,13 @@ import subprocess
 
 import pytest
 
-from penstock import PROGRAM, free_port, wait_for
+from penstock import MEASURES_MEMORY, PROGRAM, free_port, wait_for
 
 HELPERS = pathlib.Path(PROGRAM).resolve().parent / "tests/bench"
 CLIENTS = 10000
 IN_FLIGHT = 200
 # More at once than a worker then sees of the others, however they spread.
 RUSH = 1000
-# AddressSanitizer keeps what was freed, and shadows everything.
-MEASURES_MEMORY = b"__asan_init" not in pathlib.Path(PROGRAM).read_bytes()
 # By workers: each loop has a table that goes by the number of a descriptor.
 MOST_BYTES_EACH = {1: 320, 2: 360}
 

@@ -244,20 +244,23 @@ LARGE = "[listener a]\nmode = gateway\nupstream = up\nlimits = n1\n" \
         for i in range(2000))
 
 
-def scraper(stack, path):
-    """One who asks for the page and doesn't read it.
+def scraper(stack, path, page="/metrics"):
+    """One who asks for a page and doesn't read it.
 
     By a unix socket, for which the kernel keeps little.
     """
     s = stack.enter_context(socket.socket(socket.AF_UNIX))
     s.settimeout(20)
     s.connect(path)
-    s.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+    s.sendall(f"GET {page} HTTP/1.0\r\n\r\n".encode())
     return s
 
 
+@pytest.mark.parametrize("page, of_server, of_limit", [
+    ("/metrics", "penstock_server_up{", "penstock_limit_permits{"),
+    ("/status.json?config=1", '"up":true', '"permits":10')])
 def test_a_large_page_is_served_beside_those_who_do_not_read(
-        penstock, tmp_path, short_path):
+        penstock, tmp_path, short_path, page, of_server, of_limit):
     config = LARGE.format(port=free_port())
     file = tmp_path / "tested.conf"
     file.write_text(f"{config}[admin]\nbind = 127.0.0.1:{free_port()}\n")
@@ -267,13 +270,14 @@ def test_a_large_page_is_served_beside_those_who_do_not_read(
                       f"bind = unix:{short_path}/a\n", admin_port=port)
     start = daemon.resident_bytes()
     with contextlib.ExitStack() as stack:
-        slow = [scraper(stack, f"{short_path}/a") for _ in range(7)]
+        slow = [scraper(stack, f"{short_path}/a", page) for _ in range(7)]
         # The first byte of its answer: the rest is kept for it.
         for s in slow:
             s.recv(1, socket.MSG_PEEK)
-        text = daemon.metrics_text()
-        assert text.count("penstock_server_up{") == 2000
-        assert text.count("penstock_limit_permits{") == 1000
+        status, text = daemon.admin(page)
+        assert status == 200
+        assert text.count(of_server) == 2000
+        assert text.count(of_limit) == 1000
         grown = (daemon.resident_bytes("VmHWM") - start) / MIB
         print(f"admin: {len(text)} bytes a page, grown by {grown:.1f} MiB, "
               f"by {at_most} in the worst case")

@@ -638,7 +638,8 @@ def test_it_can_be_asked_what_a_reload_would_say(
     assert ask(port).body == b"a"
     # Not by whoever can connect.
     with Client(number) as c:
-        assert c.request("/reload?check", "POST").status == 403
+        assert c.request("/reload?check", "POST",
+                         host="localhost").status == 403
     daemon.reload(right)
 
 

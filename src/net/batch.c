@@ -238,6 +238,15 @@ batch_left(const struct batch *b, const struct stream *s)
 	return in->read && in->op.n > 0 ? (size_t)in->op.n - in->taken : 0;
 }
 
+int
+batch_error(const struct batch *b, const struct stream *s)
+{
+	const struct batch_in *in = &b->ins[s->in - 1];
+
+	return in->read && in->op.n < 0 && in->op.n != -EAGAIN ?
+	    (int)-in->op.n : 0;
+}
+
 ssize_t
 batch_show(const struct batch *b, const struct stream *s, void *to,
     size_t size)

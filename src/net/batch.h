@@ -64,6 +64,9 @@ bool batch_gather(struct batch *b, struct stream *s);
 bool batch_has_read(const struct batch *b, const struct stream *s);
 size_t batch_left(const struct batch *b, const struct stream *s);
 
+/* If reading failed instead, the positive errno: the kernel says it once. */
+int batch_error(const struct batch *b, const struct stream *s);
+
 /* As sock_recv() and sock_peek(), from what has been read. */
 ssize_t batch_take(struct batch *b, struct stream *s, void *to, size_t size);
 ssize_t batch_show(const struct batch *b, const struct stream *s, void *to,

@@ -38,6 +38,8 @@ stream_is_broken(struct stream *s)
 
 	if (err == 0)
 		err = (int)s->write_err;
+	if (err == 0 && s->in != 0)
+		err = batch_error(stream_pool_of(s)->batch, s);
 	if (err == 0)
 		err = sock_error(watch_fd(&s->watch));
 	if (err != 0 && s->read_err == 0)

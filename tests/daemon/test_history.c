@@ -34,7 +34,7 @@ wake(void *arg, unsigned number, struct mail *m)
 {
 	(void)arg;
 	(void)number;
-	m->fn(m);
+	m->kind->fn(m);
 }
 
 static void

@@ -240,10 +240,15 @@ def test_what_the_page_shows_is_what_metrics_say(busy, page):
     busy.finish()
 
 
+def attentive(b):
+    """The page, once it has looked: what failed is noted every 2 s."""
+    wait_for(lambda: b.run("document.getElementById('title').textContent") ==
+             "■Needs attention", what="a verdict")
+    return b
+
+
 def test_what_is_wrong_is_said_first(busy, page):
-    b = page(busy)
-    assert b.run("document.getElementById('title').textContent") == \
-        "■Needs attention"
+    b = attentive(page(busy))
     said = b.run("""[...document.querySelectorAll("#findings li")].map(
         (e) => e.textContent)""")
     assert said[0] == "■Listener db failed requests in the last 2 minutes: " \
@@ -344,7 +349,7 @@ def test_everything_can_be_done_by_keyboard(busy, page):
 
 
 def test_a_screen_reader_is_told_what_there_is(busy, page):
-    b = page(busy)
+    b = attentive(page(busy))
     heard = b.heard()
     for wanted in ("banner", "main", "contentinfo", "status:",
                    'heading "Needs attention" [level=1]',

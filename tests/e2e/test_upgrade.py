@@ -143,7 +143,7 @@ def over_unix(path):
     s.settimeout(DEADLINE)
     s.connect(str(path))
     with Wire(s) as w:
-        w.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        w.send(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
         return w.read_message()
 
 
@@ -159,7 +159,7 @@ def test_an_admin_listener_at_a_path_goes_on(penstock, upstream, short_path):
         """, admin_port=admin_port)
     old = daemon.upgrade()
     assert old.wait(DEADLINE) == 0
-    assert over_unix(path).status == 404
+    assert over_unix(path).status == 200
 
 
 def test_who_is_in_the_queue_is_served_by_the_new_one(gateway, upstream):

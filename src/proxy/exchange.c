@@ -290,17 +290,24 @@ has_sent_more(const struct exchange *x)
 	    (client != NULL && stream_unread(client, &n) && n > 0);
 }
 
-bool
+/* What it has asked already is answered before a drain, too, ends it. */
+static APART bool
+has_asked_all(const struct exchange *x, bool drains)
+{
+	if (x->half_closed && *x->client->input(x->session) == NULL)
+		return true;
+	return drains && !has_sent_more(x);
+}
+
+HOT bool
 exchange_is_last(const struct exchange *x)
 {
-	bool ended = x->half_closed && *x->client->input(x->session) == NULL;
+	bool drains = x->worker->draining || atomic_load_explicit(
+	    &x->service->state->gone, memory_order_relaxed);
 
-	/* What it has asked already is answered before a drain ends it. */
-	return ended || x->request.close ||
-	    x->service->route.timeouts.keepalive == 0 ||
-	    ((x->worker->draining || atomic_load_explicit(
-	    &x->service->state->gone, memory_order_relaxed)) &&
-	    !has_sent_more(x));
+	if (x->request.close || x->service->route.timeouts.keepalive == 0)
+		return true;
+	return UNLIKELY(x->half_closed | drains) && has_asked_all(x, drains);
 }
 
 void
